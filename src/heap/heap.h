@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap: one dump's classes and objects, decoded on demand from the mapping.
+ *
+ * Kept in memory: a struct class per class (a few hundred bytes) and the index. An object is decoded each
+ * time it is asked for: from its offset in a few nanoseconds, from its id in about a microsecond. All
+ * functions may be called from many threads once heap_open() has returned; what they return points into the
+ * mapping or into the heap and lives as long as it does.
+ *
+ * Class numbers are positions in `classes`, which is sorted by id. Sizes are bytes.
+ */
+#ifndef HEAPFS_HEAP_H
+#define HEAPFS_HEAP_H
+
+#include "hprof/scan.h"
+#include "hprof/subrecord.h"
+
+#define CLASS_NONE UINT32_MAX
+/* Every so many objects of a class, the place in its list is kept, so that a rank is found at once. */
+#define SKIP_RANKS 1024
+
+/* UTF-8 text with its length; lone surrogates stand as three bytes, as in WTF-8. NUL bytes may occur. */
+struct name {
+	const char *text;
+	uint32_t len;
+};
+
+struct field {
+	struct name name;
+	uint8_t type;
+	uint32_t offset;	/* in the part of an instance's data that its declaring class owns */
+};
+
+struct class {
+	uint64_t id;		/* 0 for the primitive arrays of dumps that do not describe them */
+	uint64_t offset;	/* of its CLASS_DUMP, 0 if there is none: known by name only */
+	struct name name;	/* as Java source prints it */
+	uint32_t super;		/* class number, CLASS_NONE if there is none or it is not in the dump */
+	uint64_t super_id, loader_id;
+	struct class_parts parts; /* all zero without CLASS_DUMP */
+	uint8_t element_type;	/* of an array class; 0 for others */
+	uint32_t depth;		/* superclasses above it */
+	uint32_t own_width;	/* bytes of its own fields in an instance's data */
+	uint32_t data_width;	/* with those of all superclasses */
+	struct tally *tally;	/* its objects; NULL if there are none */
+	uint64_t count;		/* objects of exactly this class */
+	uint64_t size;		/* shallow size of one instance; 0 for arrays, which differ */
+	uint64_t shallow;	/* of all its objects together */
+	size_t first_skip;	/* in heap.skips */
+	uint32_t first_child, child_count; /* in heap.children */
+	struct field *_Atomic fields; /* own instance fields, made at first use */
+};
+
+/* State of a walk over a class's list, right before the pair that holds rank number i * SKIP_RANKS. */
+struct skip {
+	uint32_t position;	/* in the list */
+	uint32_t block;		/* of the pair before */
+	uint64_t rank;		/* of the pair's first object */
+};
+
+/* How objects are laid out in the memory of the VM that was dumped. See size.c. */
+struct sizes {
+	bool addresses;		/* ids are addresses, so distances between them are sizes */
+	bool declared;		/* class dumps hold real sizes (ART, GraalVM) */
+	unsigned reference;	/* width of a reference in memory */
+	unsigned header;	/* of an instance */
+	unsigned alignment;
+	unsigned array_base[TYPE_COUNT]; /* where elements begin, by element type */
+};
+
+struct root {
+	uint64_t id, offset;	/* of the object, of the id's bytes in the dump */
+	uint8_t tag;
+};
+
+struct heap {
+	const struct hprof *hprof;
+	const struct input *in;
+	unsigned id_width;
+	unsigned dump;		/* which of the file's dumps this is, from 0 */
+	unsigned number;	/* of the heap among those that are shown, from 0; the tree's */
+	uint64_t first_offset, end_offset; /* what of the file its records fill */
+	struct scan scan;
+	struct class *classes;
+	uint32_t class_count;
+	uint32_t *children;	/* class numbers by superclass, then by name */
+	struct skip *skips;
+	uint32_t primitive_arrays[TYPE_COUNT]; /* class numbers by element type, or CLASS_NONE */
+	struct sizes sizes;
+	bool android;
+	bool big_endian;	/* the dumped machine, for UTF-16 in byte[] */
+	/* java.lang.String: class number and where in an instance's data its fields are, or -1. */
+	uint32_t string_class;
+	int32_t string_value, string_coder, string_offset, string_count;
+	struct roots *_Atomic roots; /* made at first use */
+};
+
+/* Scans dump number `dump` of the file and reads its classes. 0, or -1 without memory. */
+int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsigned threads,
+	      scan_progress *progress, void *context);
+void heap_close(struct heap *heap);
+
+/* --- classes (classes.c) --- */
+
+int classes_open(struct heap *heap);
+void classes_close(struct heap *heap);
+
+/* The class with this id; NULL for 0 and for what is no class. */
+const struct class *class_find(const struct heap *heap, uint64_t id);
+const struct class *class_by_name(const struct heap *heap, const char *name);
+
+static inline uint32_t class_number(const struct heap *heap, const struct class *class)
+{
+	return (uint32_t)(class - heap->classes);
+}
+
+/* The superclass, or NULL. Chains of superclasses end: cycles in a damaged dump were cut. */
+static inline const struct class *class_super(const struct heap *heap, const struct class *class)
+{
+	return class->super == CLASS_NONE ? NULL : &heap->classes[class->super];
+}
+
+/* Its own instance fields, parts.field_count of them; NULL without memory or without fields. */
+const struct field *class_fields(const struct heap *heap, const struct class *class);
+
+/* Walks statics, or the constant pool (whose entries have a number for a name). */
+struct static_walk {
+	const struct heap *heap;
+	uint64_t next;
+	unsigned left;
+	bool pool;
+	uint64_t name_id;	/* of the current one; the index for a pool entry */
+	uint8_t type;
+	uint64_t offset;	/* of its value's bytes in the file */
+	const uint8_t *value;
+};
+void static_walk_start(struct static_walk *walk, const struct heap *heap, const struct class *class, bool pool);
+bool static_walk_next(struct static_walk *walk);
+
+/* A static by name; false if the class has none. */
+bool class_static(const struct heap *heap, const struct class *class, const char *name, struct static_walk *found);
+
+/* One of the ids in the fixed part of a CLASS_DUMP. */
+enum class_reference { CLASS_SUPER, CLASS_LOADER, CLASS_SIGNERS, CLASS_PROTECTION_DOMAIN };
+uint64_t class_reference(const struct heap *heap, const struct class *class, enum class_reference which);
+
+/* The instance size that the CLASS_DUMP declares. */
+uint32_t class_declared_size(const struct heap *heap, const struct class *class);
+
+/* A name of the dump as UTF-8; "" if it is absent. The caller frees name.text. */
+struct name heap_name(const struct heap *heap, uint64_t name_id);
+/* The name of an Android heap, or "-". Not to be freed; valid until the heap is closed. */
+struct name block_heap_name(const struct heap *heap, uint64_t offset);
+
+/* --- objects (object.c) --- */
+
+enum object_kind { OBJECT_INSTANCE, OBJECT_OBJECT_ARRAY, OBJECT_PRIMITIVE_ARRAY };
+
+struct object {
+	uint64_t id, offset;
+	enum object_kind kind;
+	const struct class *class;
+	uint8_t type;		/* of an array's elements */
+	uint32_t length;	/* elements of an array */
+	uint64_t data_offset, data_len; /* field values or elements, in the file */
+	const uint8_t *data;
+	uint32_t trace;		/* stack trace serial */
+};
+
+/* Decodes the object whose sub-record is at `offset`; false if there is none. */
+bool heap_object(const struct heap *heap, uint64_t offset, struct object *object);
+bool heap_find(const struct heap *heap, uint64_t id, struct object *object);
+
+/* Shallow size. */
+uint64_t object_size(const struct heap *heap, const struct object *object);
+
+/*
+ * Walks what an object holds, value by value: an instance's fields, own class first, or an array's elements.
+ * Primitive arrays' elements are values like any other.
+ */
+struct value_walk {
+	const struct heap *heap;
+	const struct object *object;
+	const struct class *class; /* that declares the current field */
+	const struct field *field; /* NULL for elements */
+	unsigned index;		/* of the field in its class */
+	uint64_t class_at;	/* where the class's part begins in the data */
+	uint64_t element;	/* number of the current element */
+	uint64_t next;
+	uint8_t type;
+	uint64_t at;		/* of the value in the object's data */
+	const uint8_t *value;
+};
+void value_walk_start(struct value_walk *walk, const struct heap *heap, const struct object *object);
+bool value_walk_next(struct value_walk *walk);
+/* Goes to element `n` of an array, so that the next call yields it. */
+void value_walk_seek(struct value_walk *walk, uint64_t n);
+
+/* Where the first field of this name is in the data of an instance of `class`; -1 if it has none. */
+int32_t field_offset(const struct heap *heap, const struct class *class, const char *name, uint8_t type);
+
+/* Follows the reference field of this name; `to` may be `object`. False for null and for what is not there. */
+bool object_field(const struct heap *heap, const struct object *object, const char *name, struct object *to);
+
+/* Walks the objects of one class in file order from a rank on. */
+struct cursor {
+	const struct heap *heap;
+	const struct class *class;
+	const uint8_t *at, *end;
+	uint64_t block;
+	uint64_t left;		/* of the class in this block */
+	uint64_t rank;		/* of the object that comes next */
+	struct block_walk walk;
+	uint64_t offset, id;	/* of the current object */
+};
+void cursor_seek(struct cursor *cursor, const struct heap *heap, const struct class *class, uint64_t rank);
+bool cursor_next(struct cursor *cursor);
+
+/* Rank of the object at `offset` among those of its class. */
+uint64_t object_rank(const struct heap *heap, const struct object *object);
+
+/* --- strings (string.c) --- */
+
+struct string {
+	const uint8_t *data;
+	uint64_t units;		/* chars, as String.length() counts them */
+	enum { STRING_LATIN1, STRING_UTF16_BE, STRING_UTF16_LE } coding;
+};
+
+void strings_open(struct heap *heap);
+/* The text of a java.lang.String; false if the object is none or its characters are not in the dump. */
+bool heap_string(const struct heap *heap, const struct object *object, struct string *string);
+
+/* The text of a static String. */
+bool class_string(const struct heap *heap, const struct class *class, const char *name, struct string *string);
+
+static inline uint16_t string_unit(const struct string *string, uint64_t i)
+{
+	if (string->coding == STRING_LATIN1)
+		return string->data[i];
+	const uint8_t *p = string->data + 2 * i;
+	return (uint16_t)(string->coding == STRING_UTF16_BE ? p[0] << 8 | p[1] : p[1] << 8 | p[0]);
+}
+
+/* --- sizes (size.c) --- */
+
+void sizes_open(struct heap *heap);
+uint64_t array_size(const struct heap *heap, uint8_t type, uint64_t length);
+
+/* --- GC roots (roots.c) --- */
+
+/* Roots whose object is in the dump, sorted by tag and id, each object once a tag. */
+struct roots {
+	struct root *list;
+	size_t count;
+};
+/* NULL without memory. */
+const struct roots *heap_roots(const struct heap *heap);
+void roots_close(struct heap *heap);
+/* The roots of one tag: their number, and where in the list they begin. */
+size_t roots_of(const struct roots *roots, unsigned tag, size_t *first);
+
+#endif

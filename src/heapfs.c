@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapfs: mounts a heap dump as a read-only filesystem. */
+#include "fuse/mount.h"
+#include "input/sniff.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 2
+
+struct options {
+	const char *dump, *mount_point;
+	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
+	unsigned dump_number, max_threads, uid, gid;
+	char *links, *readdirplus;
+	int extra;		/* arguments too many */
+};
+
+#define OPTION(template, member) { template, offsetof(struct options, member), 1 }
+/* fstab's words for mount(8), which libfuse does not know. */
+#define IGNORED(word) FUSE_OPT_KEY(word, KEY_IGNORED)
+enum { KEY_IGNORED = 1 };
+#define NOT_GIVEN UINT32_MAX
+
+static const struct fuse_opt option_table[] = {
+	OPTION("-h", help),
+	OPTION("--help", help),
+	OPTION("-V", version),
+	OPTION("--version", version),
+	OPTION("-f", foreground),
+	OPTION("-s", single_thread),
+	OPTION("-d", debug),
+	OPTION("debug", debug),
+	FUSE_OPT_KEY("-d", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("debug", FUSE_OPT_KEY_KEEP),
+	OPTION("--strict", strict),
+	OPTION("strict", strict),
+	OPTION("clone_fd", clone_fd),
+	OPTION("allow_other", allow_other),
+	FUSE_OPT_KEY("allow_other", FUSE_OPT_KEY_KEEP),
+	OPTION("dump=%u", dump_number),
+	OPTION("max_threads=%u", max_threads),
+	OPTION("uid=%u", uid),
+	OPTION("gid=%u", gid),
+	OPTION("links=%s", links),
+	OPTION("readdirplus=%s", readdirplus),
+	IGNORED("rw"),
+	IGNORED("auto"),
+	IGNORED("noauto"),
+	IGNORED("defaults"),
+	IGNORED("user"),
+	IGNORED("nouser"),
+	IGNORED("users"),
+	IGNORED("owner"),
+	IGNORED("group"),
+	IGNORED("nofail"),
+	IGNORED("nonempty"),
+	IGNORED("_netdev"),
+	FUSE_OPT_END
+};
+
+static int on_argument(void *data, const char *arg, int key, struct fuse_args *args)
+{
+	struct options *options = data;
+	(void)args;
+	if (key == KEY_IGNORED || (key == FUSE_OPT_KEY_OPT && (!strncmp(arg, "x-", 2) || !strncmp(arg, "comment=", 8) ||
+							       !strncmp(arg, "user=", 5))))
+		return 0;
+	if (key != FUSE_OPT_KEY_NONOPT)
+		return 1;
+	if (!options->dump)
+		options->dump = strdup(arg);
+	else if (!options->mount_point)
+		options->mount_point = strdup(arg);
+	else
+		options->extra++;
+	return 0;
+}
+
+static void print_help(FILE *out)
+{
+	fputs("usage: heapfs [options] DUMP MOUNTPOINT\n"
+	      "\n"
+	      "Mounts a Java or Android heap dump (HPROF) as read-only files. README.txt in the\n"
+	      "mount tells what is where. To unmount: fusermount3 -u MOUNTPOINT\n"
+	      "\n"
+	      "  -h, --help             this text\n"
+	      "  -V, --version          versions of heapfs and libfuse\n"
+	      "  -f                     stay in the foreground\n"
+	      "  -d                     foreground, and print every request\n"
+	      "  -s                     answer requests one after another\n"
+	      "      --strict           refuse a dump that is damaged or cut\n"
+	      "  -o dump=N              mount only the file's Nth heap dump\n"
+	      "  -o links=no            leave out all links\n"
+	      "  -o readdirplus=yes|auto|no   attributes with each listing (yes)\n"
+	      "  -o uid=N, -o gid=N     owner and group (those of the dump)\n"
+	      "  -o max_threads=N       threads that answer requests (as many as cores)\n"
+	      "  -o clone_fd            a channel to the kernel for each thread\n"
+	      "  -o allow_other         let other users see the mount\n"
+	      "\n"
+	      "Options of mount(8) and fuse(8) work too. See heapfs(1).\n",
+	      out);
+}
+
+/* Descriptors 0 to 2 must be taken, or the dump gets one and messages go into it. */
+static void guard_standard_descriptors(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
+}
+
+static int parse_words(const struct options *options, struct tree_options *tree, struct served *served)
+{
+	static const char *const words[] = { "yes", "auto", "no" };
+	*tree = (struct tree_options){ .links = true, .owner_given = options->uid != NOT_GIVEN, .owner = options->uid,
+				       .group_given = options->gid != NOT_GIVEN, .group = options->gid };
+	if (options->links && strcmp(options->links, "yes") && strcmp(options->links, "no")) {
+		fprintf(stderr, "heapfs: links=%s: must be yes or no\n", options->links);
+		return -1;
+	}
+	tree->links = !options->links || !strcmp(options->links, "yes");
+	for (unsigned i = 0; options->readdirplus && i < 3; i++)
+		if (!strcmp(options->readdirplus, words[i])) {
+			served->readdirplus = (enum readdirplus)i;
+			return 0;
+		}
+	if (options->readdirplus)
+		fprintf(stderr, "heapfs: readdirplus=%s: must be yes, auto or no\n", options->readdirplus);
+	return options->readdirplus ? -1 : 0;
+}
+
+/* What mount(8) and /proc/mounts show; the user's own -o comes later and wins. */
+static int add_mount_options(struct fuse_args *args, const char *dump)
+{
+	char *joined = NULL;
+	char *source = NULL;
+	int rc = asprintf(&source, "fsname=%s", dump) < 0 || fuse_opt_add_opt(&joined, "ro,default_permissions,subtype=heapfs") ||
+		 fuse_opt_add_opt_escaped(&joined, source) || fuse_opt_insert_arg(args, 1, "-o") ||
+		 fuse_opt_insert_arg(args, 2, joined);
+	free(source);
+	free(joined);
+	return rc ? -1 : 0;
+}
+
+struct progress {
+	const char *name;
+	struct timespec start;
+	int percent;
+};
+
+static void show_progress(void *context, uint64_t done, uint64_t total)
+{
+	struct progress *progress = context;
+	struct timespec now;
+	const int percent = (int)((double)done * 100 / (double)(total ? total : 1));
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	const double seconds = (double)(now.tv_sec - progress->start.tv_sec) +
+			       (double)(now.tv_nsec - progress->start.tv_nsec) / 1e9;
+	if (percent == progress->percent || seconds < 0.5)
+		return;
+	progress->percent = percent;
+	fprintf(stderr, "\rheapfs: reading %s: %d %%, %.0f MB/s ", progress->name, percent,
+		(double)done / 1e6 / seconds);
+}
+
+/* A dump, open with all its heaps. */
+struct opened {
+	struct input input;
+	struct notes notes;
+	struct hprof hprof;
+	struct heap *heaps;
+	unsigned heap_count;
+};
+
+static void close_dump(struct opened *opened)
+{
+	for (unsigned i = 0; i < opened->heap_count; i++)
+		heap_close(&opened->heaps[i]);
+	free(opened->heaps);
+	hprof_close(&opened->hprof);
+	notes_free(&opened->notes);
+	input_close(&opened->input);
+}
+
+static int open_heaps(struct opened *opened, const struct options *options)
+{
+	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	const bool one = options->dump_number != 0;
+	const unsigned dumps = opened->hprof.dump_count ? (unsigned)opened->hprof.dump_count : 1;
+	struct progress progress = { .name = options->dump, .percent = -1 };
+	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	if (options->dump_number > dumps) {
+		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, options->dump_number, dumps);
+		return -1;
+	}
+	opened->heaps = calloc(one ? 1 : dumps, sizeof *opened->heaps);
+	for (unsigned i = 0; opened->heaps && i < (one ? 1 : dumps); i++) {
+		if (heap_open(&opened->heaps[i], &opened->hprof, one ? options->dump_number - 1 : i,
+			      cores < 1 ? 1 : (unsigned)cores, isatty(STDERR_FILENO) ? show_progress : NULL, &progress))
+			break;
+		opened->heap_count++;
+	}
+	if (progress.percent >= 0)
+		fputs("\r\033[K", stderr);
+	if (opened->heap_count < (one ? 1 : dumps)) {
+		fprintf(stderr, "heapfs: %s: %s\n", options->dump, strerror(ENOMEM));
+		return -1;
+	}
+	return 0;
+}
+
+static int open_dump(struct opened *opened, const struct options *options)
+{
+	char error[PATH_MAX + 512], line[512];
+	memset(opened, 0, sizeof *opened);
+	notes_init(&opened->notes);
+	if (input_open(&opened->input, options->dump, error, sizeof error)) {
+		fprintf(stderr, "heapfs: %s\n", error);
+		return -1;
+	}
+	if (!hprof_recognise(&opened->input)) {
+		fprintf(stderr, "heapfs: %s: not a heap dump, but %s\n", options->dump, sniff(&opened->input));
+		return -1;
+	}
+	/* From here on a cut file is answered, not died of. */
+	input_guard(&opened->input);
+	if (hprof_open(&opened->hprof, &opened->input, &opened->notes, error, sizeof error)) {
+		fprintf(stderr, "heapfs: %s\n", error);
+		return -1;
+	}
+	if (!opened->hprof.segment_count)
+		notes_add(&opened->notes, "there is no heap in this file", opened->input.size, 0, NULL);
+	if (open_heaps(opened, options))
+		return -1;
+	if (atomic_load(&opened->input.good_end) < opened->input.size) {
+		fprintf(stderr, "heapfs: %s: the file was cut while it was being read\n", options->dump);
+		return -1;
+	}
+	for (size_t i = 0; i < opened->notes.count; i++)
+		fprintf(stderr, "heapfs: %s: %s\n", options->dump, note_format(&opened->notes.list[i], line, sizeof line));
+	if (options->strict && opened->notes.count) {
+		fprintf(stderr, "heapfs: %s: not mounted, since --strict was given\n", options->dump);
+		return -1;
+	}
+	return 0;
+}
+
+static int run(struct fuse_args *args, const struct options *options)
+{
+	char error[PATH_MAX + 512];
+	struct served served = { .tree = NULL };
+	struct tree_options tree_options;
+	struct mount_point point;
+	struct opened opened;
+	if (parse_words(options, &tree_options, &served) || add_mount_options(args, options->dump))
+		return EXIT_USAGE;
+	/* Only checks options so far; libfuse prints which it does not know. */
+	struct fuse_session *session = fuse_session_new(args, &ops, sizeof ops, &served);
+	if (!session)
+		return EXIT_USAGE;
+	int status = EXIT_FAILURE;
+	if (mount_point_open(&point, options->mount_point, error, sizeof error)) {
+		fprintf(stderr, "heapfs: %s\n", error);
+		goto out_session;
+	}
+	if (!open_dump(&opened, options)) {
+		served.in = &opened.input;
+		served.tree = tree_open(&opened.hprof, opened.heaps, opened.heap_count, "plain file", &tree_options);
+		if (served.tree) {
+			const struct mount_options mount = { .foreground = options->foreground || options->debug,
+							     .single_thread = options->single_thread,
+							     .clone_fd = options->clone_fd,
+							     .max_threads = options->max_threads };
+			status = mount_serve(session, &point, &mount);
+			tree_close(served.tree);
+		} else {
+			fprintf(stderr, "heapfs: %s\n", strerror(ENOMEM));
+		}
+	}
+	close_dump(&opened);
+	mount_point_close(&point);
+out_session:
+	fuse_session_destroy(session);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	struct options options = { .uid = NOT_GIVEN, .gid = NOT_GIVEN };
+	int status = EXIT_USAGE;
+	guard_standard_descriptors();
+	if (fuse_opt_parse(&args, &options, option_table, on_argument)) {
+		fputs("heapfs: see heapfs --help\n", stderr);
+	} else if (options.help) {
+		print_help(stdout);
+		status = EXIT_SUCCESS;
+	} else if (options.version) {
+		printf("heapfs %s, libfuse %s\n", PACKAGE_VERSION, fuse_pkgversion());
+		status = EXIT_SUCCESS;
+	} else if (!options.dump || !options.mount_point || options.extra) {
+		fprintf(stderr, "heapfs: %s; see heapfs --help\n",
+			!options.dump	     ? "which dump, and where to mount it?" :
+			!options.mount_point ? "where to mount it?" :
+					       "too many arguments");
+	} else {
+		status = run(&args, &options);
+	}
+	free((char *)(uintptr_t)options.dump);
+	free((char *)(uintptr_t)options.mount_point);
+	free(options.links);
+	free(options.readdirplus);
+	fuse_opt_free_args(&args);
+	return status;
+}

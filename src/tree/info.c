@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* info.txt: what was mounted, as "key: value" lines, and everything that is not as it should be. */
+#include "tree/node.h"
+
+#include "android/origin.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void put_time(struct text *text, uint64_t ms)
+{
+	const time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+	char buf[64];
+	if (!ms || ms / 1000 > INT32_MAX * UINT64_C(8) || !gmtime_r(&seconds, &tm))
+		text_puts(text, "unknown");
+	else if (strftime(buf, sizeof buf, "%Y-%m-%dT%H:%M:%S", &tm))
+		text_printf(text, "%s.%03uZ", buf, (unsigned)(ms % 1000));
+}
+
+static void put_sizes(const struct heap *heap, struct text *text)
+{
+	const struct sizes *sizes = &heap->sizes;
+	if (sizes->declared)
+		text_puts(text, "as the dump declares them");
+	else if (sizes->addresses)
+		text_puts(text, "measured by the distances between addresses");
+	else
+		text_puts(text, "modelled: ids are no addresses, so a size is header and fields, rounded up");
+	text_printf(text, " (references %u bytes, header %u, arrays from %u, aligned to %u)", sizes->reference, sizes->header,
+		    sizes->array_base[TYPE_BYTE], sizes->alignment);
+	if (sizes->alignment > TALLY_RESIDUES)
+		text_puts(text, "; totals of arrays are rounded");
+}
+
+static void put_string_line(struct text *text, const char *key, const struct string *string)
+{
+	text_puts(text, key);
+	text_puts(text, ": ");
+	text_string(text, string, TEXT_LINE_CHARS);
+	text_putc(text, '\n');
+}
+
+/* The VM's version, which VersionProps (JDK 9 and later) and sun.misc.Version keep as statics. */
+static void put_vm(const struct heap *heap, struct text *text)
+{
+	static const char *const classes[] = { "java.lang.VersionProps", "sun.misc.Version" };
+	static const struct {
+		const char *key, *field;
+	} lines[] = { { "vm", "java_runtime_name" },
+		      { "vm version", "java_runtime_version" },
+		      { "java version", "java_version" },
+		      { "vm vendor", "VENDOR" } };
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+		const struct class *class = class_by_name(heap, classes[i]);
+		struct string string;
+		for (size_t j = 0; class && j < sizeof lines / sizeof *lines; j++)
+			if (class_string(heap, class, lines[j].field, &string))
+				put_string_line(text, lines[j].key, &string);
+	}
+}
+
+static void put_origin(const struct heap *heap, struct text *text)
+{
+	struct origin origin;
+	if (!heap->android) {
+		put_vm(heap, text);
+		return;
+	}
+	origin_of(heap, &origin);
+	if (origin.sdk)
+		text_printf(text, "android sdk: %" PRIu32 "\n", origin.sdk);
+	for (unsigned i = 0; i < ORIGIN_STRINGS; i++)
+		if (origin.known[i])
+			put_string_line(text, origin_keys[i], &origin.strings[i]);
+}
+
+static void put_heap(const struct heap *heap, struct text *text)
+{
+	const struct scan *scan = &heap->scan;
+	uint64_t shallow = 0, roots = 0;
+	for (uint32_t i = 0; i < heap->class_count; i++)
+		shallow += heap->classes[i].shallow;
+	for (unsigned tag = 0; tag < 256; tag++)
+		roots += subrecord_is_root(tag) ? scan->subs[tag] : 0;
+	put_origin(heap, text);
+	text_printf(text, "classes: %" PRIu32 "\n", heap->class_count);
+	text_printf(text, "objects: %" PRIu64 "\n", scan->index.object_count);
+	text_printf(text, "instances: %" PRIu64 "\n", scan->subs[SUB_INSTANCE_DUMP]);
+	text_printf(text, "object arrays: %" PRIu64 "\n", scan->subs[SUB_OBJ_ARRAY_DUMP]);
+	text_printf(text, "primitive arrays: %" PRIu64 "\n",
+		    scan->subs[SUB_PRIM_ARRAY_DUMP] + scan->subs[SUB_PRIM_ARRAY_NODATA]);
+	text_printf(text, "strings: %" PRIu64 "\n",
+		    heap->string_class == CLASS_NONE ? 0 : heap->classes[heap->string_class].count);
+	text_printf(text, "shallow bytes: %" PRIu64 "\n", shallow);
+	text_puts(text, "shallow sizes: ");
+	put_sizes(heap, text);
+	text_putc(text, '\n');
+	for (unsigned i = 1; i < scan->heap_count; i++) {
+		const struct name name = heap_name(heap, scan->heap_names[i]);
+		text_puts(text, "heap: ");
+		text_name(text, name);
+		text_putc(text, '\n');
+		free((char *)(uintptr_t)name.text);
+	}
+	text_printf(text, "gc roots: %" PRIu64 "\n", roots);
+	for (unsigned tag = 0; tag < 256; tag++)
+		if (root_tag_name(tag) && scan->subs[tag])
+			text_printf(text, "gc roots %s: %" PRIu64 "\n", root_tag_name(tag), scan->subs[tag]);
+	text_printf(text, "index: %zu blocks, %zu dense entries, built by %u %s\n", scan->index.block_count,
+		    scan->index.dense_count, scan->threads, scan->threads == 1 ? "thread" : "threads");
+}
+
+static void write_info(const struct node *node, uint64_t first, struct pages *pages)
+{
+	const struct tree *tree = node->tree;
+	const struct hprof *hprof = tree->hprof;
+	struct text *text = &pages->text;
+	char line[512];
+	if (first)
+		return;
+	text_puts(text, "file: ");
+	text_escaped(text, tree->in->path, strlen(tree->in->path));
+	text_printf(text, "\nfile size: %" PRIu64 "\ncontainer: %s\nformat: %s\nid size: %u\ndump time: ", tree->in->size,
+		    tree->container, hprof->version, hprof->id_width);
+	put_time(text, hprof->time_ms);
+	text_printf(text, "\nnames: %zu\nstack traces: %" PRIu64 "\nheap dumps: %zu\n", hprof->utf8.count,
+		    hprof->records[RECORD_TRACE], hprof->dump_count);
+	for (unsigned i = 0; i < tree->dump_count; i++) {
+		if (hprof->dump_count > 1)
+			text_printf(text, "\ndump: %u\n", tree->dumps[i].heap->dump + 1);
+		put_heap(tree->dumps[i].heap, text);
+	}
+	if (hprof->dump_count > 1)
+		text_putc(text, '\n');
+	text_printf(text, "warnings: %zu\n", hprof->notes->count);
+	for (size_t i = 0; i < hprof->notes->count; i++)
+		text_printf(text, "warning: %s\n", note_format(&hprof->notes->list[i], line, sizeof line));
+	pages_next(pages);
+}
+
+const struct pages_ops info_pages = { .step = 1, .write = write_info };

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * node: what the parts of the tree share. Internal to src/tree.
+ *
+ * A kind of node is one row of `kinds`. A row with a name is an entry of every folder of its parent kind, with
+ * the folder's own key; rows without one are found by the folder's `list` and `lookup`. To add a kind of
+ * file, add its enumerator at the end and its row.
+ */
+#ifndef HEAPFS_NODE_H
+#define HEAPFS_NODE_H
+
+#include "tree/name.h"
+#include "tree/pages.h"
+#include "tree/tree.h"
+
+#include <errno.h>
+
+/* Folders hold up to this many entries; what has more is split into folders of this many. */
+#define SPLIT 2048
+
+/* Part of every inode number: never renumber. */
+enum kind {
+	KIND_NONE,
+	KIND_ROOT = TREE_ROOT,
+	KIND_DUMP,
+	KIND_README,
+	KIND_INFO,
+	KIND_RAW,
+	KIND_CLASSES_TSV,
+	KIND_CLASSES,
+	KIND_CLASS,
+	KIND_CLASS_TXT,
+	KIND_INSTANCES_TSV,
+	KIND_SUPER,
+	KIND_CLASS_INSTANCES,
+	KIND_LOADER,
+	KIND_SUBCLASSES,
+	KIND_SUBCLASS_BUCKET,
+	KIND_SUBCLASS,
+	KIND_BUCKET_SUBCLASS,
+	KIND_STATICS,
+	KIND_STATIC_BUCKET,
+	KIND_STATIC,
+	KIND_BUCKET_STATIC,
+	KIND_INSTANCES,
+	KIND_CLASS_OBJECTS,
+	KIND_INSTANCE_BUCKET,
+	KIND_INSTANCE_TXT,
+	KIND_INSTANCE,
+	KIND_BUCKET_INSTANCE,
+	KIND_OBJECTS,
+	KIND_OBJECTS_HIGH,
+	KIND_OBJECTS_LOW,
+	KIND_OBJECT,
+	KIND_OBJECT_TXT,
+	KIND_VALUE_TXT,
+	KIND_DATA_BIN,
+	KIND_OBJECT_CLASS,
+	KIND_REFERENCE,
+	KIND_REFERENCE_BUCKET,
+	KIND_BUCKET_REFERENCE,
+	KIND_OBJECT_BY_ID,
+	KIND_CLASS_OBJECT,
+	KIND_STRINGS,
+	KIND_STRINGS_TSV,
+	KIND_ROOTS,
+	KIND_ROOT_TAG,
+	KIND_ROOT_BUCKET,
+	KIND_ROOT_LINK,
+	KIND_BUCKET_ROOT_LINK,
+	KIND_COUNT
+};
+#define KIND_BITS 7
+
+/* What a key is, and so which heap it belongs to. */
+enum key_type {
+	KEY_DUMP,	/* number of the dump */
+	KEY_OFFSET,	/* byte offset in the file */
+	KEY_CLASS,	/* class number, counted over all dumps */
+	KEY_CLASS_PART,	/* class number << 21 | number of a part of it */
+	KEY_ROOTS,	/* dump number << 8 | root tag */
+	KEY_ROOTS_PART	/* the same << 21 | number of a part */
+};
+#define PART_BITS 21
+#define PART_MASK ((UINT64_C(1) << PART_BITS) - 1)
+
+struct node {
+	struct tree *tree;
+	const struct heap *heap;
+	uint64_t key;
+	enum kind kind;
+};
+
+/* Where dynamic entries of a folder go while it is listed. */
+struct listing {
+	struct tree *tree;
+	tree_emit *emit;
+	void *context;
+	bool full;
+};
+
+/* Hands on one entry; `next` is the dynamic position behind it. False when the reader wants no more. */
+bool listing_emit(struct listing *listing, enum kind kind, uint64_t key, const struct text *name, uint64_t next);
+
+struct kind_row {
+	mode_t type;		/* S_IFDIR, S_IFREG or S_IFLNK */
+	enum key_type key;
+	const char *name;	/* of an entry that all folders of kind `parent` have */
+	enum kind parent;
+	bool (*exists)(const struct node *node);	/* of a row with a name; NULL: always */
+	/* Folders: dynamic entries from a position on; one by name; the folder that a folder is in, where its
+	   key is not its parent's. */
+	void (*list)(const struct node *folder, uint64_t from, struct listing *listing);
+	bool (*lookup)(const struct node *folder, const char *name, struct node *child);
+	bool (*up)(const struct node *folder, struct node *parent);
+	/* Links: how many folders up the dump's own folder is, and the way down from there. */
+	unsigned depth;
+	bool (*target)(const struct node *link, struct text *text);
+	/* Files: text in numbered pieces, or a stretch of the dump. */
+	const struct pages_ops *pages;
+	bool (*bytes)(const struct node *file, uint64_t *offset, uint64_t *len);
+};
+extern const struct kind_row kinds[KIND_COUNT];
+
+struct tree_dump {
+	struct heap *heap;
+	uint64_t first_class;	/* number of its first class, over all dumps */
+	char **file_names;	/* of its classes, by class number */
+	uint32_t *by_name;	/* class numbers by file name */
+	uint32_t *by_size;	/* class numbers, most shallow bytes first */
+};
+
+struct tree {
+	const struct hprof *hprof;
+	const struct input *in;
+	const char *container;
+	struct tree_options options;
+	struct tree_dump *dumps;
+	unsigned dump_count;
+	mode_t mode;		/* of files: the dump file's bits for reading */
+	uid_t owner;
+	gid_t group;
+	struct timespec time;
+	struct pages_cache cache;
+};
+
+static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
+{
+	return (struct node){ like->tree, like->heap, key, kind };
+}
+
+static inline struct tree_dump *node_dump(const struct node *node)
+{
+	return &node->tree->dumps[node->heap->number];
+}
+
+/* Class keys. The class of a KEY_CLASS node; of a KEY_CLASS_PART node with its part. */
+const struct class *node_class(const struct node *node);
+uint64_t class_key(const struct node *like, const struct class *class);
+const char *class_file_name(const struct node *like, const struct class *class);
+
+/* "05120" for entry 5120 of a folder with `count` entries; and back, to the part's number. */
+void part_name(struct text *text, uint64_t part, uint64_t count);
+bool part_parse(const char *name, uint64_t count, uint64_t *part);
+
+/* The way from the dump's folder down to an object's, or a class's, folder; false if it is not in the dump. */
+bool target_object(const struct node *like, uint64_t id, struct text *text);
+bool target_class(const struct node *like, const struct class *class, struct text *text);
+/* Whether target_object() would find it. */
+bool in_dump(const struct heap *heap, uint64_t id);
+
+/* The target of a link whose key is where a reference's own bytes are. */
+bool target_reference(const struct node *link, struct text *text);
+
+/*
+ * The members of a class or of an instance, in the order of the dump, with what makes their names unique: a
+ * field hidden by a subclass's is name@<id of its class>; obfuscators give one class two fields of one name,
+ * and the second is name@<id>@2.
+ */
+struct member {
+	struct name name;
+	uint64_t class_id;	/* of the declaring class */
+	uint64_t at;		/* of its value: in the instance's data; for statics in the file */
+	uint32_t same, same_class; /* members of this name before it; those of its own class */
+	uint8_t type;
+};
+struct members {
+	struct member *list;
+	size_t count;
+	bool own_names;		/* the names are the list's to free */
+};
+/* All fields of an instance of `class`. False without memory. */
+bool members_of_instance(const struct heap *heap, const struct class *class, struct members *members);
+bool members_of_statics(const struct heap *heap, const struct class *class, struct members *members);
+/* Drops all but the references. */
+void members_keep_references(struct members *members);
+void members_free(struct members *members);
+void member_file_name(struct text *text, const struct member *member);
+/* The same for a column's head. */
+void member_title(struct text *text, const struct member *member);
+
+/* --- operations that the table names, by file --- */
+
+/* info.c */
+extern const struct pages_ops info_pages;
+
+/* top.c */
+extern const struct pages_ops readme_pages;
+bool raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+void list_dumps(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_dump(const struct node *folder, const char *name, struct node *child);
+bool up_dump(const struct node *folder, struct node *parent);
+
+/* classes.c */
+extern const struct pages_ops class_pages;
+void list_classes(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_class(const struct node *folder, const char *name, struct node *child);
+bool up_class(const struct node *folder, struct node *parent);
+bool has_super(const struct node *node), has_instances(const struct node *node), has_loader(const struct node *node);
+bool target_super(const struct node *link, struct text *text);
+bool target_instances(const struct node *link, struct text *text);
+bool target_loader(const struct node *link, struct text *text);
+void list_subclasses(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_subclass(const struct node *folder, const char *name, struct node *child);
+bool target_own_class(const struct node *link, struct text *text);
+void list_statics(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_static(const struct node *folder, const char *name, struct node *child);
+bool up_part(const struct node *folder, struct node *parent);
+
+/* tables.c */
+extern const struct pages_ops classes_pages, instances_pages, strings_pages;
+
+/* instances.c */
+void list_instance_classes(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_instance_class(const struct node *folder, const char *name, struct node *child);
+void list_instances(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_instance(const struct node *folder, const char *name, struct node *child);
+
+/* objects.c */
+extern const struct pages_ops object_pages, value_pages;
+void list_objects(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_objects(const struct node *folder, const char *name, struct node *child);
+void list_objects_high(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_objects_high(const struct node *folder, const char *name, struct node *child);
+void list_objects_low(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_objects_low(const struct node *folder, const char *name, struct node *child);
+bool up_objects_high(const struct node *folder, struct node *parent);
+bool up_objects_low(const struct node *folder, struct node *parent);
+bool up_object(const struct node *folder, struct node *parent);
+bool target_object_itself(const struct node *link, struct text *text);
+bool target_object_class(const struct node *link, struct text *text);
+bool is_string(const struct node *node), has_data(const struct node *node);
+bool data_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+
+/* references.c */
+void list_references(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_reference(const struct node *folder, const char *name, struct node *child);
+bool up_reference_bucket(const struct node *folder, struct node *parent);
+
+/* roots.c */
+void list_roots(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_roots(const struct node *folder, const char *name, struct node *child);
+void list_root_links(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_root_link(const struct node *folder, const char *name, struct node *child);
+bool up_root_tag(const struct node *folder, struct node *parent);
+const char *root_tag_name(unsigned tag);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The top folder: README.txt, the dump's own bytes, and a folder a dump where there are several. */
+#include "tree/node.h"
+
+#include <stdio.h>
+
+bool raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
+{
+	*offset = 0;
+	*len = file->tree->in->size;
+	return true;
+}
+
+void list_dumps(const struct node *folder, uint64_t from, struct listing *listing)
+{
+	const unsigned count = folder->tree->dump_count;
+	for (uint64_t i = from; count > 1 && i < count && !listing->full; i++) {
+		struct text name = { 0 };
+		text_puts(&name, "dump-");
+		text_number(&name, i + 1);
+		listing_emit(listing, KIND_DUMP, i, &name, i + 1);
+		text_free(&name);
+	}
+}
+
+bool lookup_dump(const struct node *folder, const char *name, struct node *child)
+{
+	uint64_t number;
+	if (folder->tree->dump_count < 2 || strncmp(name, "dump-", 5) ||
+	    !name_parse_decimal(name + 5, strlen(name + 5), 0, &number) || !number || number > folder->tree->dump_count)
+		return false;
+	*child = node_make(folder, KIND_DUMP, number - 1);
+	return true;
+}
+
+bool up_dump(const struct node *folder, struct node *parent)
+{
+	*parent = node_make(folder, KIND_ROOT, 0);
+	return true;
+}
+
+static const char readme[] =
+	"A heap dump as files, mounted by heapfs. Everything is read-only.\n"
+	"\n"
+	"info.txt          the file, the VM or device, counts, and every warning\n"
+	"raw.hprof         the dump itself\n"
+	"classes.tsv       a line a class, most bytes first\n"
+	"classes/          class.txt, instances.tsv, links to superclass, subclasses, statics\n"
+	"instances/        <id>.txt for each object of a class, and a link to its folder\n"
+	"objects/          an object's folder is objects/<id>: its text, its fields as links,\n"
+	"                  value.txt (a String), data.bin (a primitive array)\n"
+	"strings/          strings.tsv, a line a java.lang.String\n"
+	"roots/            what the VM itself holds\n"
+	"\n"
+	"Try, from this folder:\n"
+	"  head -20 classes.tsv | column -ts \"$(printf '\\t')\"     what fills the heap\n"
+	"  cat classes/java.lang.Thread/class.txt                  a class, its fields and statics\n"
+	"  ls instances/java.lang.Thread                           its instances\n"
+	"  grep -r 'name: object = .*main' instances/java.lang.Thread\n"
+	"  grep -i password strings/strings.tsv                    text on the heap\n"
+	"\n"
+	"Three traps:\n"
+	"- Search with grep -r, never -R, and copy with cp -r, never -L: links make a graph with\n"
+	"  circles, and following them never ends. Mount with -o links=no to have none.\n"
+	"- du shows sizes of files here, not memory. classes.tsv has what objects take.\n"
+	"- Programs without 64-bit inode numbers see nothing of this.\n"
+	"\n"
+	"A big class's instances lie in folders of 2048, named after their first one's rank.\n"
+	"To unmount: fusermount3 -u <this folder>\n";
+
+static void write_readme(const struct node *node, uint64_t first, struct pages *pages)
+{
+	if (first)
+		return;
+	if (node->tree->dump_count > 1)
+		text_printf(&pages->text, "This file holds %u heap dumps; what follows is in each of dump-1 to dump-%u.\n\n",
+			    node->tree->dump_count, node->tree->dump_count);
+	text_puts(&pages->text, readme);
+	pages_next(pages);
+}
+
+const struct pages_ops readme_pages = { .step = 1, .write = write_readme };

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree: the files that users see, as inode numbers, texts and links. Knows nothing of FUSE.
+ *
+ * An inode number is an address in the dump: ino = key << 7 | kind. The key is the byte offset of the record,
+ * or of the reference's own bytes, that the node shows; kinds without a record of their own use an ordinal (a
+ * class's or a dump's number). So a node needs no table, no allocation and no forgetting. The root is kind 1,
+ * key 0.
+ *
+ * Nothing in the tree ever changes. Functions return 0 or an errno value; all are safe to call from many
+ * threads. Each kind of node is one row of the table in kinds.c.
+ */
+#ifndef HEAPFS_TREE_H
+#define HEAPFS_TREE_H
+
+#include "tree/text.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#define TREE_ROOT 1
+
+struct tree;
+
+struct tree_options {
+	bool links;		/* false leaves out all links, so that following them cannot run in circles */
+	bool owner_given, group_given;
+	uid_t owner;		/* else the dump file's own */
+	gid_t group;
+};
+
+/*
+ * Builds the tree over `heap_count` heaps of one file; more than one means a folder dump-1, dump-2, … each.
+ * `container` says what the bytes came in ("plain file"). Heaps and notes stay the caller's and must
+ * outlive the tree. NULL without memory.
+ */
+struct tree *tree_open(const struct hprof *hprof, struct heap *heaps, unsigned heap_count, const char *container,
+		       const struct tree_options *options);
+void tree_close(struct tree *tree);
+
+int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st);
+int tree_lookup(struct tree *tree, uint64_t parent, const char *name, uint64_t *ino);
+int tree_parent(struct tree *tree, uint64_t ino, uint64_t *parent);
+/* Appends the link's target. */
+int tree_readlink(struct tree *tree, uint64_t ino, struct text *target);
+
+/*
+ * Lists a folder from position `offset` on (0 for the start). `emit` gets each entry with the position to go
+ * on from, and returns false when it wants no more. st_mode's type bits are `type`.
+ */
+typedef bool tree_emit(void *context, const char *name, uint64_t ino, mode_t type, uint64_t next_offset);
+int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit, void *context);
+
+/*
+ * Reads up to `size` bytes at `offset`. Fewer only at the end of the file. For files that are a stretch of the
+ * dump itself, *file_offset is where they are and nothing is copied (text stays empty, *len tells how many
+ * bytes); otherwise *file_offset is UINT64_MAX and the bytes are in text.
+ */
+int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, struct text *text, uint64_t *file_offset,
+	      size_t *len);
+
+void tree_statfs(struct tree *tree, struct statvfs *st);
+
+#endif
