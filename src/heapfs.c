@@ -194,12 +194,13 @@ static void close_dump(struct opened *opened)
 static int open_heaps(struct opened *opened, const struct options *options)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	const bool one = options->dump_number != 0;
+	const bool one = options->dump_number != NOT_GIVEN;
 	const unsigned dumps = opened->hprof.dump_count ? (unsigned)opened->hprof.dump_count : 1;
 	struct progress progress = { .name = options->dump, .percent = -1 };
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
-	if (options->dump_number > dumps) {
-		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, options->dump_number, dumps);
+	if (one && (options->dump_number < 1 || options->dump_number > dumps)) {
+		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u, counted from 1\n", options->dump,
+			options->dump_number, dumps);
 		return -1;
 	}
 	opened->heaps = calloc(one ? 1 : dumps, sizeof *opened->heaps);
@@ -227,12 +228,12 @@ static int open_dump(struct opened *opened, const struct options *options)
 		fprintf(stderr, "heapfs: %s\n", error);
 		return -1;
 	}
+	/* From here on a cut file is answered, not died of. */
+	input_guard(&opened->input);
 	if (!hprof_recognise(&opened->input)) {
 		fprintf(stderr, "heapfs: %s: not a heap dump, but %s\n", options->dump, sniff(&opened->input));
 		return -1;
 	}
-	/* From here on a cut file is answered, not died of. */
-	input_guard(&opened->input);
 	if (hprof_open(&opened->hprof, &opened->input, &opened->notes, error, sizeof error)) {
 		fprintf(stderr, "heapfs: %s\n", error);
 		return -1;
@@ -252,6 +253,15 @@ static int open_dump(struct opened *opened, const struct options *options)
 		return -1;
 	}
 	return 0;
+}
+
+static bool same_dump(const void *context)
+{
+	const struct opened *opened = context;
+	for (unsigned i = 0; i < opened->heap_count; i++)
+		if (!heap_same(&opened->heaps[i]))
+			return false;
+	return true;
 }
 
 static int run(struct fuse_args *args, const struct options *options)
@@ -274,6 +284,8 @@ static int run(struct fuse_args *args, const struct options *options)
 	}
 	if (!open_dump(&opened, options)) {
 		served.in = &opened.input;
+		opened.input.same_context = &opened;
+		opened.input.same = same_dump;
 		served.tree = tree_open(&opened.hprof, opened.heaps, opened.heap_count, "plain file", &tree_options);
 		if (served.tree) {
 			const struct mount_options mount = { .foreground = options->foreground || options->debug,
@@ -296,7 +308,7 @@ out_session:
 int main(int argc, char **argv)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
-	struct options options = { .uid = NOT_GIVEN, .gid = NOT_GIVEN };
+	struct options options = { .dump_number = NOT_GIVEN, .uid = NOT_GIVEN, .gid = NOT_GIVEN };
 	int status = EXIT_USAGE;
 	guard_standard_descriptors();
 	if (fuse_opt_parse(&args, &options, option_table, on_argument)) {

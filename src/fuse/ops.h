@@ -17,7 +17,7 @@ enum readdirplus { READDIRPLUS_YES, READDIRPLUS_AUTO, READDIRPLUS_NO };
 /* What the requests need; the user data of the session. */
 struct served {
 	struct tree *tree;
-	const struct input *in;
+	struct input *in;
 	enum readdirplus readdirplus;
 	bool no_open, no_opendir;	/* the kernel offers to leave these requests out; set by init */
 };

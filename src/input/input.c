@@ -15,27 +15,41 @@ _Thread_local bool input_touched_bad;
 
 static struct input *guarded;
 
+static void lower_end(struct input *in, uint64_t to)
+{
+	uint64_t end = atomic_load(&in->good_end);
+	while (to < end)
+		if (atomic_compare_exchange_weak(&in->good_end, &end, to)) {
+			atomic_fetch_add(&input_epoch, 1);
+			break;
+		}
+}
+
+/* Only what POSIX allows in a handler, and mmap, which on Linux is a bare system call. */
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
 	struct input *in = guarded;
-	uintptr_t at = (uintptr_t)info->si_addr, base = in ? (uintptr_t)in->data : 0;
+	const uintptr_t at = (uintptr_t)info->si_addr, base = in ? (uintptr_t)in->data : 0;
 	if (!in || at < base || at - base >= in->size) {
 		signal(sig, SIG_DFL); /* not ours: a real fault, which happens again at once */
 		return;
 	}
-	int saved = errno;
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from = at & ~(page - 1);
-	uint64_t off = from - base;
-	/* Past the file's end everything from here on is gone. On a bad medium what lies behind may be whole,
-	   but good_end has no holes, so that a check stays one comparison. */
-	uintptr_t to = (base + in->size + page - 1) & ~(page - 1);
+	const int saved = errno;
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = at & ~(page - 1);
+	const uint64_t off = from - base;
+	uintptr_t to = from + page;
+	struct stat st;
+	const bool cut = fstat(in->fd, &st) || (uint64_t)st.st_size <= off;
+	unsigned bad = cut ? INPUT_BAD_PAGES : atomic_fetch_add(&in->bad_count, 1);
+	if (cut || bad >= INPUT_BAD_PAGES) {
+		to = (base + in->size + page - 1) & ~(page - 1);
+		lower_end(in, off);
+	} else {
+		atomic_store(&in->bad_pages[bad], off);
+	}
 	if (mmap((void *)from, to - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		signal(sig, SIG_DFL);
-	uint64_t end = atomic_load(&in->good_end);
-	while (off < end && !atomic_compare_exchange_weak(&in->good_end, &end, off))
-		;
 	atomic_fetch_add(&input_epoch, 1);
 	errno = saved;
 }
@@ -48,11 +62,52 @@ void input_guard(struct input *in)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-bool input_has(const struct input *in, uint64_t end)
+bool input_is_bad(const struct input *in, uint64_t off, uint64_t len)
+{
+	const unsigned count = atomic_load(&in->bad_count);
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	for (unsigned i = 0; i < count && i < INPUT_BAD_PAGES; i++) {
+		const uint64_t bad = atomic_load(&in->bad_pages[i]);
+		if (off < bad + page && off + len > bad)
+			return true;
+	}
+	return false;
+}
+
+static int64_t written_at(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+bool input_unharmed(struct input *in, uint64_t epoch)
 {
 	struct stat st;
-	return fstat(in->fd, &st) == 0 && (uint64_t)st.st_size >= end &&
-	       end <= atomic_load_explicit(&in->good_end, memory_order_relaxed);
+	/* A cut in the middle of a page leaves zeros up to the page's end, without a signal. */
+	if (fstat(in->fd, &st))
+		return false;
+	if ((uint64_t)st.st_size < in->size)
+		lower_end(in, (uint64_t)st.st_size);
+	/* Written to: touched, grown, or another dump's bytes by now, perhaps of the same size. */
+	const int64_t written = written_at(&st);
+	if (written != atomic_load(&in->written)) {
+		if (in->same && !in->same(in->same_context))
+			lower_end(in, 0);
+		atomic_store(&in->written, written);
+	}
+	return !input_touched_bad && atomic_load(&input_epoch) == epoch;
+}
+
+int input_read(const struct input *in, uint64_t off, uint64_t len, void *copy)
+{
+	for (uint64_t done = 0; done < len;) {
+		const ssize_t got = pread(in->fd, (char *)copy + done, len - done, (off_t)(off + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return EIO;
+		done += (uint64_t)got;
+	}
+	return input_left(in, off) >= len ? 0 : EIO;
 }
 
 int input_open(struct input *in, const char *path, char *error, size_t error_size)
@@ -81,6 +136,7 @@ int input_open(struct input *in, const char *path, char *error, size_t error_siz
 	}
 	in->data = data;
 	atomic_store(&in->good_end, in->size);
+	atomic_store(&in->written, written_at(&in->st));
 	return 0;
 fail:
 	input_close(in);

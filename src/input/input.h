@@ -3,13 +3,16 @@
  * input: a file as one contiguous, read-only mapping of dump bytes.
  *
  * The mapping is the truth that every other layer decodes from, on demand; nothing is copied out of it.
- * The file may be cut or its disk may fail while it is mounted. Then the kernel sends SIGBUS for the page:
- * the handler maps zero pages over what is gone, lowers `good_end` and raises `epoch`, and nothing above
- * may serve a byte that came from there. Whoever serves a request therefore brackets it:
+ *
+ * The file may be cut or written over, or its disk may fail, while it is mounted, and no byte that is not the
+ * dump's may be served then. Two things see to that. The kernel sends SIGBUS for a page that is gone: the
+ * handler maps zero pages there, and either lowers `good_end` (the file was cut; it never rises again) or
+ * takes note of the page (the disk failed); then it raises `input_epoch`. And whoever serves a request
+ * brackets it, since a page may change without a signal:
  *
  *     uint64_t epoch = input_begin();
  *     ... decode through input_at() ...
- *     if (!input_unharmed(epoch)) answer EIO;
+ *     if (!input_unharmed(in, epoch)) answer EIO;
  *
  * A struct input owns its descriptor and mapping; pointers from input_at() live as long as it does.
  */
@@ -22,11 +25,20 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+/* Pages that the disk could not give, before all that lies behind one is given up. */
+#define INPUT_BAD_PAGES 64
+
 struct input {
-	int fd;			/* of the file that holds the bytes, for spliced replies */
+	int fd;			/* of the file that holds the bytes */
 	const uint8_t *data;
 	uint64_t size;		/* bytes mapped */
 	_Atomic uint64_t good_end; /* bytes below this are the file's; never rises */
+	_Atomic unsigned bad_count;
+	_Atomic uint64_t bad_pages[INPUT_BAD_PAGES]; /* offsets of pages that are not */
+	_Atomic int64_t written;   /* when the file was last written to, in ns, as far as was looked into */
+	/* Asked when the file was written to: is it still the same dump? NULL: not known, assume so. */
+	bool (*same)(const void *context);
+	const void *same_context;
 	struct stat st;		/* as it was when opened */
 	char *path;		/* absolute, for messages */
 };
@@ -41,8 +53,8 @@ void input_close(struct input *in);
 /* Installs the SIGBUS handler for this one mapping. Addresses outside it keep the default action. */
 void input_guard(struct input *in);
 
-/* True when the file still has all bytes below `end`. One fstat; used before bytes are spliced unseen. */
-bool input_has(const struct input *in, uint64_t end);
+/* Copies bytes of the file. 0, or EIO if they are not all there any more. */
+int input_read(const struct input *in, uint64_t off, uint64_t len, void *copy);
 
 extern _Atomic uint64_t input_epoch;
 extern _Thread_local bool input_touched_bad;
@@ -53,16 +65,18 @@ static inline uint64_t input_begin(void)
 	return atomic_load_explicit(&input_epoch, memory_order_acquire);
 }
 
-static inline bool input_unharmed(uint64_t epoch)
-{
-	return !input_touched_bad && atomic_load_explicit(&input_epoch, memory_order_acquire) == epoch;
-}
+/* Was all that this thread decoded since input_begin() the dump's? Costs one fstat. */
+bool input_unharmed(struct input *in, uint64_t epoch);
+
+/* The same for a place of which bytes are wanted, once any page is known to be bad. */
+bool input_is_bad(const struct input *in, uint64_t off, uint64_t len);
 
 /* `len` bytes at `off`, or NULL when the file does not have them (any more). Never overflows. */
 static inline const uint8_t *input_at(const struct input *in, uint64_t off, uint64_t len)
 {
-	uint64_t end = atomic_load_explicit(&in->good_end, memory_order_relaxed);
-	if (off <= end && len <= end - off)
+	const uint64_t end = atomic_load_explicit(&in->good_end, memory_order_relaxed);
+	if (off <= end && len <= end - off &&
+	    (!atomic_load_explicit(&in->bad_count, memory_order_relaxed) || !input_is_bad(in, off, len)))
 		return in->data + off;
 	if (off <= in->size && len <= in->size - off)
 		input_touched_bad = true;
@@ -72,7 +86,7 @@ static inline const uint8_t *input_at(const struct input *in, uint64_t off, uint
 /* How many good bytes there are from `off` on. */
 static inline uint64_t input_left(const struct input *in, uint64_t off)
 {
-	uint64_t end = atomic_load_explicit(&in->good_end, memory_order_relaxed);
+	const uint64_t end = atomic_load_explicit(&in->good_end, memory_order_relaxed);
 	if (off >= end) {
 		if (end < in->size)
 			input_touched_bad = true;

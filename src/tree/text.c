@@ -200,12 +200,25 @@ void text_raw_string(struct text *text, const struct string *string, uint64_t fr
 		text->len += utf8_encode(next_code(string, &i, to), text->data + text->len);
 }
 
+static void put_integer(struct text *text, int64_t value)
+{
+	if (value < 0)
+		text_putc(text, '-');
+	text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
 /* The shortest digits that give the same number again, and like Java at least one behind the point. */
 static void put_real(struct text *text, double value, bool is_float)
 {
 	char digits[40];
 	if (isnan(value) || isinf(value)) {
 		text_puts(text, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+		return;
+	}
+	if (fabs(value) < 1e7 && value == (double)(int32_t)value && !(value == 0 && signbit(value))) {
+		/* Whole numbers, the commonest, need no search for digits. */
+		put_integer(text, (int32_t)value);
+		text_puts(text, ".0");
 		return;
 	}
 	for (int precision = is_float ? 6 : 15; precision <= 17; precision++) {
@@ -216,13 +229,6 @@ static void put_real(struct text *text, double value, bool is_float)
 	text_puts(text, digits);
 	if (!strpbrk(digits, ".e"))
 		text_puts(text, ".0");
-}
-
-static void put_integer(struct text *text, int64_t value)
-{
-	if (value < 0)
-		text_putc(text, '-');
-	text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 void text_primitive(struct text *text, uint8_t type, const uint8_t *p)

@@ -1,0 +1,216 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced first by every script that mounts. Gives a temp folder, mounts in it, TAP output, and leaves nothing
+# behind, whichever way the script ends.
+#
+# Environment: builddir and srcdir (set by automake), HEAPFS_CORPUS (real dumps; absent: tests of them skip),
+# CI (a test that cannot mount fails there instead of being skipped).
+
+set -eu
+LC_ALL=C.UTF-8
+TZ=UTC
+export LC_ALL TZ
+builddir=${builddir:-$(pwd)}
+srcdir=${srcdir:-$(pwd)}
+heapfs=$builddir/heapfs
+corpus=${HEAPFS_CORPUS:-$srcdir/../shared/corpus}
+tests=0		# so far
+TAB=$(printf '\t')
+export TAB
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/heapfs-test.XXXXXX")
+tmp=$(cd "$tmp" && pwd -P)
+mnt=$tmp/mnt	# where mount_dump mounts
+err=$tmp/stderr	# what it said
+started=	# processes to end on the way out
+
+### The way out
+
+# Mount points below the temp folder, the latest first. The kernel writes blanks and the like as \ooo.
+mounts_left() {
+	awk -v below="$tmp/" 'index($5, below) == 1 { line[++n] = $5 } END { while (n) print line[n--] }' \
+		/proc/self/mountinfo
+}
+
+clean() {
+	status=$?
+	trap - EXIT INT TERM
+	set +e
+	cd /
+	for pid in $started; do
+		kill -9 "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	mounts_left | while IFS= read -r point; do
+		point=$(printf '%b' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')")
+		umount -l "$point" 2>/dev/null || fusermount3 -uz "$point"
+	done
+	rm -rf --one-file-system "$tmp"
+	exit "$status"
+}
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+### TAP
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+pass() {
+	tests=$((tests + 1))
+	echo "ok $tests - $1"
+}
+
+# fail MESSAGE [WHAT WAS SEEN…]
+fail() {
+	tests=$((tests + 1))
+	echo "not ok $tests - $1"
+	shift
+	for line; do
+		diag "$line" | head -n 30
+	done
+}
+
+# skip MESSAGE WHY: one test
+skip() {
+	tests=$((tests + 1))
+	echo "ok $tests - $1 # SKIP $2"
+}
+
+# Ends the script without a single test.
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+plan() {
+	echo "1..$tests"
+}
+
+# is MESSAGE SEEN EXPECTED
+is() {
+	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "seen:     $2" "expected: $3"; fi
+}
+
+# has MESSAGE TEXT PART…: each part stands in the text
+has() {
+	message=$1 text=$2
+	shift 2
+	for part; do
+		case $text in
+		*"$part"*) ;;
+		*)
+			fail "$message" "seen:    $text" "lacking: $part"
+			return 0
+			;;
+		esac
+	done
+	pass "$message"
+}
+
+# lacks MESSAGE TEXT PART
+lacks() {
+	case $2 in
+	*"$3"*) fail "$1" "seen: $2" "should not be there: $3" ;;
+	*) pass "$1" ;;
+	esac
+}
+
+# check MESSAGE COMMAND…: it succeeds
+check() {
+	message=$1
+	shift
+	if "$@" >"$tmp/check" 2>&1; then
+		pass "$message"
+	else
+		fail "$message" "status $? of: $*" "$(head -c 4000 "$tmp/check")"
+	fi
+}
+
+# refused MESSAGE ERROR COMMAND…: it fails, and says so
+refused() {
+	message=$1 wanted=$2
+	shift 2
+	if "$@" >"$tmp/check" 2>&1; then
+		fail "$message" "succeeded: $*"
+	else
+		has "$message" "$(head -c 4000 "$tmp/check")" "$wanted"
+	fi
+}
+
+### Mounts
+
+if [ ! -c /dev/fuse ] || ! command -v fusermount3 >/dev/null; then
+	if [ -n "${CI:-}" ]; then
+		echo "1..1"
+		echo "not ok 1 - there is /dev/fuse and fusermount3"
+		exit 1
+	fi
+	skip_all "no /dev/fuse or no fusermount3 here"
+fi
+
+is_mounted() {
+	mounts_left | grep -qxF "${1:-$mnt}"
+}
+
+# Runs a command with what it says in $err; its exit status goes to $rc.
+run() {
+	rc=0
+	"$@" >"$tmp/stdout" 2>"$err" </dev/null || rc=$?
+	said=$(cat "$err")
+}
+
+# mount_dump DUMP [OPTION…]: on $mnt. Waits for nothing: when the command returns 0, the tree is there.
+mount_dump() {
+	dump=$1
+	shift
+	run "$heapfs" "$@" "$dump" "$mnt"
+	[ "$rc" -eq 0 ] && is_mounted && return 0
+	fail "mounts ${dump##*/}" "exit status $rc: $said"
+	return 1
+}
+
+# At once: no file is open any more when a test is over, except in passing (a daemon that ends).
+unmount() {
+	for again in 1 2 3 4 5; do
+		fusermount3 -u "${1:-$mnt}" 2>"$tmp/unmount" && return 0
+		sleep "0.$again"
+	done
+	fail "unmounts" "$(cat "$tmp/unmount")"
+	return 1
+}
+
+# until_true COMMAND…: within 5 seconds
+until_true() {
+	for tenth in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+		"$@" && return 0
+		[ "$tenth" -lt 5 ] && sleep 0.02 || sleep 0.2
+	done
+	return 1
+}
+
+### Dumps
+
+# sample KIND: makes one and prints its name
+sample() {
+	[ -e "$tmp/$1.hprof" ] || "$builddir/tests/mksample" "$1" "$tmp/$1.hprof"
+	printf '%s\n' "$tmp/$1.hprof"
+}
+
+# object ID: its folder, computed as a reader of the documentation would
+object() {
+	printf '%s/objects/0x%x/0x%x/%s\n' "${root:-$mnt}" $(($1 >> 28)) $((($1 >> 16) & 0xfff)) "$1"
+}
+
+# value KEY [FILE]: of a "key: value" file, by default info.txt
+value() {
+	sed -n "s/^$1: //p" "${2:-$mnt/info.txt}"
+}
+
+# column_of CLASS COLUMN: of classes.tsv
+column_of() {
+	awk -F '\t' -v class="$1" -v column="$2" '$1 == class { print $column }' "${root:-$mnt}/classes.tsv"
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples: the dumps that tests use, by kind. The same kind is always the same bytes.
+ */
+#ifndef HEAPFS_SAMPLES_H
+#define HEAPFS_SAMPLES_H
+
+#include "writer.h"
+
+struct sample {
+	const char *kind;
+	void (*make)(struct writer *out);	/* `out` is not initialised yet */
+	const char *what;
+};
+extern const struct sample samples[];
+extern const size_t sample_count;
+
+/* Makes the sample of that kind; false if there is none. */
+bool sample_make(const char *kind, struct writer *out);
+
+/* How many objects each part of the kind `bad-subrecord` and its like have. */
+#define DAMAGE_OBJECTS 50
+
+void sample_android(struct writer *out);
+void sample_jvm(struct writer *out);
+
+/* N objects, written as they are made. */
+int sample_big(uint64_t objects, const char *path);
+
+#endif
