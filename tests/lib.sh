@@ -194,15 +194,19 @@ until_true() {
 
 ### Dumps
 
-# sample KIND: makes one and prints its name
+mksample() {
+	"$builddir/tests/mksample" "$@"
+}
+
+# sample KIND: makes one in the temp folder and prints its name
 sample() {
-	[ -e "$tmp/$1.hprof" ] || "$builddir/tests/mksample" "$1" "$tmp/$1.hprof"
+	[ -e "$tmp/$1.hprof" ] || mksample "$1" "$tmp/$1.hprof"
 	printf '%s\n' "$tmp/$1.hprof"
 }
 
 # object ID: its folder, computed as a reader of the documentation would
 object() {
-	printf '%s/objects/0x%x/0x%x/%s\n' "${root:-$mnt}" $(($1 >> 28)) $((($1 >> 16) & 0xfff)) "$1"
+	printf '%s/objects/%x/%x/%s\n' "${root:-$mnt}" $(($1 >> 28)) $((($1 >> 16) & 0xfff)) "$1"
 }
 
 # value KEY [FILE]: of a "key: value" file, by default info.txt

@@ -1,6 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Mounts of ordinary users, through fusermount3: who may look in. Needs root, to become others.
+# Mounts of ordinary users, through fusermount3: who may look in. Needs root, to become others. Runs in a mount
+# namespace of its own, so that nobody else sees the /dev/fuse and /etc/fuse.conf that it puts in place.
+if [ "$(id -u)" -eq 0 ] && [ -z "${HEAPFS_NAMESPACE:-}" ] && unshare --mount true 2>/dev/null; then
+	export HEAPFS_NAMESPACE=yes
+	exec unshare --mount --propagation private sh "$0"
+fi
 . "${srcdir:-.}/tests/lib.sh"
 
 one=65534 two=65533	# any two users; they need no account
@@ -10,10 +15,14 @@ second() { setpriv --reuid "$two" --regid "$two" --clear-groups "$@"; }
 [ "$(id -u)" -eq 0 ] || skip_all "needs root"
 command -v setpriv >/dev/null || skip_all "needs setpriv"
 [ -u "$(command -v fusermount3)" ] || skip_all "fusermount3 is not setuid"
-first test -w /dev/fuse || skip_all "/dev/fuse is root's alone"
 
-# The build folder may be out of their reach.
+# Where udev does not run, /dev/fuse is root's alone.
 chmod 755 "$tmp"
+if ! first test -w /dev/fuse; then
+	[ -n "${HEAPFS_NAMESPACE:-}" ] && mknod -m 666 "$tmp/fuse" c 10 229 && mount --bind "$tmp/fuse" /dev/fuse &&
+		first test -w /dev/fuse || skip_all "/dev/fuse is root's alone"
+fi
+# The build folder may be out of their reach.
 cp "$heapfs" "$tmp/heapfs"
 heapfs=$tmp/heapfs
 first "$heapfs" --version >/dev/null || skip_all "an ordinary user cannot run $heapfs"
@@ -54,18 +63,30 @@ run first "$heapfs" "$dump" "$tmp/roots/new"
 is "a mount point in such a folder: status 1" "$rc" 1
 has "… the message" "$said" "heapfs: $tmp/roots/new: " "Permission denied"
 
-# Only looks at /etc/fuse.conf, never changes it.
-run first "$heapfs" -o allow_other "$dump" "$mnt"
-if grep -qx 'user_allow_other[[:blank:]]*' /etc/fuse.conf 2>/dev/null; then
-	is "allow_other: status 0" "$rc$said" 0
-	check "allow_other lets another user in" second cat "$mnt/info.txt"
-	check "allow_other lets root in" cat "$mnt/info.txt"
-	first fusermount3 -u "$mnt" || :
-else
-	is "allow_other without user_allow_other: status 1" "$rc" 1
-	has "… the message" "$said" "heapfs: " "user_allow_other"
-	check "… nothing is left" gone "$mnt"
-fi
+# With the system's /etc/fuse.conf, and with each of both settings where there can be one of our own.
+with_allow_other() {
+	run first "$heapfs" -o allow_other "$dump" "$mnt"
+	if grep -qx 'user_allow_other[[:blank:]]*' /etc/fuse.conf 2>/dev/null; then
+		is "allow_other with user_allow_other: status 0" "$rc$said" 0
+		check "… lets another user in" second cat "$mnt/info.txt"
+		check "… lets root in" cat "$mnt/info.txt"
+		check "… the user unmounts" first fusermount3 -u "$mnt"
+	else
+		is "allow_other without user_allow_other: status 1" "$rc" 1
+		has "… the message" "$said" "user_allow_other" "heapfs: "
+	fi
+	check "… nothing is left" until_true gone "$mnt"
+}
+with_allow_other
+for setting in '#user_allow_other' 'user_allow_other'; do
+	echo "$setting" >"$tmp/fuse.conf"
+	if [ -n "${HEAPFS_NAMESPACE:-}" ] && mount --bind "$tmp/fuse.conf" /etc/fuse.conf 2>/dev/null; then
+		with_allow_other
+		umount /etc/fuse.conf
+	else
+		skip "allow_other with $setting" "no mount namespace, or no /etc/fuse.conf"
+	fi
+done
 
 mkdir "$tmp/by-root"
 mnt=$tmp/by-root

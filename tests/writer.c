@@ -454,7 +454,8 @@ uint64_t vm_class(struct vm *vm, const struct class_spec *from, bool dump)
 	spec.fields = fields;
 	if (!spec.id)
 		spec.id = vm_alloc(vm, 112);
-	const uint64_t name = vm_name(vm, spec.name, spec.name_len ? spec.name_len : strlen(spec.name));
+	const size_t name_len = spec.name_len ? spec.name_len : strlen(spec.name);
+	const uint64_t name = vm_name(vm, spec.name, name_len);
 	put_load_class(&vm->names, vm->next_serial++, spec.id, name);
 	name_members(vm, statics, spec.static_count);
 	name_members(vm, fields, spec.field_count);
@@ -472,7 +473,7 @@ uint64_t vm_class(struct vm *vm, const struct class_spec *from, bool dump)
 	for (const struct vm_class *up = super; up; up = find_class(vm, up->super))
 		for (unsigned i = 0; i < up->type_count; i++)
 			declared += type_width(up->types[i], vm->heap.id_width);
-	if (!spec.size && !strchr(spec.name, '['))
+	if (!spec.size && !memchr(spec.name, '[', name_len))
 		spec.size = vm->kind == VM_ART ? class.end : declared;
 	vm->classes = grow(vm->classes, vm->class_count, &vm->class_capacity, sizeof *vm->classes);
 	vm->classes[vm->class_count++] = class;

@@ -174,6 +174,9 @@ struct object {
 bool heap_object(const struct heap *heap, uint64_t offset, struct object *object);
 bool heap_find(const struct heap *heap, uint64_t id, struct object *object);
 
+/* The same for an id that `before` holds: what was allocated together often stands together in the dump. */
+bool heap_find_near(const struct heap *heap, uint64_t id, const struct object *before, struct object *object);
+
 /* Shallow size. */
 uint64_t object_size(const struct heap *heap, const struct object *object);
 
@@ -218,6 +221,8 @@ struct cursor {
 };
 void cursor_seek(struct cursor *cursor, const struct heap *heap, const struct class *class, uint64_t rank);
 bool cursor_next(struct cursor *cursor);
+/* The current object, decoded. */
+bool cursor_object(const struct cursor *cursor, struct object *object);
 
 /* Rank of the object at `offset` among those of its class. */
 uint64_t object_rank(const struct heap *heap, const struct object *object);

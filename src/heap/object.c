@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-bool heap_object(const struct heap *heap, uint64_t offset, struct object *object)
+/* Decodes all but the class. */
+static bool decode(const struct heap *heap, uint64_t offset, struct object *object)
 {
 	const unsigned I = heap->id_width;
 	const uint64_t left = input_left(heap->in, offset);
@@ -18,39 +19,62 @@ bool heap_object(const struct heap *heap, uint64_t offset, struct object *object
 		return false;
 	}
 	*object = (struct object){ .id = read_id(p + 1, I), .offset = offset, .trace = be32(p + 1 + I) };
-	uint64_t header;
-	uint32_t number;
-	switch (*p) {
-	case SUB_INSTANCE_DUMP:
+	uint64_t header = 9 + 2 * I;
+	if (*p == SUB_INSTANCE_DUMP) {
 		object->kind = OBJECT_INSTANCE;
-		object->class = class_find(heap, read_id(p + 5 + I, I));
-		header = 9 + 2 * I;
-		break;
-	case SUB_OBJ_ARRAY_DUMP:
+	} else if (*p == SUB_OBJ_ARRAY_DUMP) {
 		object->kind = OBJECT_OBJECT_ARRAY;
 		object->type = TYPE_OBJECT;
 		object->length = be32(p + 5 + I);
-		object->class = class_find(heap, read_id(p + 9 + I, I));
-		header = 9 + 2 * I;
-		break;
-	default:
+	} else {
 		object->kind = OBJECT_PRIMITIVE_ARRAY;
 		object->length = be32(p + 5 + I);
 		object->type = p[9 + I];
-		number = object->type < TYPE_COUNT ? heap->primitive_arrays[object->type] : CLASS_NONE;
-		object->class = number == CLASS_NONE ? NULL : &heap->classes[number];
 		header = 10 + I;
 	}
 	object->data_offset = offset + header;
 	object->data = p + header;
 	object->data_len = size - header;
+	return input_at(heap->in, offset, size) != NULL;
+}
+
+bool heap_object(const struct heap *heap, uint64_t offset, struct object *object)
+{
+	const unsigned I = heap->id_width;
+	if (!decode(heap, offset, object))
+		return false;
+	const uint8_t *p = heap->in->data + offset;
+	if (object->kind == OBJECT_PRIMITIVE_ARRAY) {
+		const uint32_t number = object->type < TYPE_COUNT ? heap->primitive_arrays[object->type] : CLASS_NONE;
+		object->class = number == CLASS_NONE ? NULL : &heap->classes[number];
+	} else {
+		object->class = class_find(heap, read_id(p + (object->kind == OBJECT_INSTANCE ? 5 : 9) + I, I));
+	}
 	return object->class != NULL;
+}
+
+bool cursor_object(const struct cursor *cursor, struct object *object)
+{
+	if (!decode(cursor->heap, cursor->offset, object))
+		return false;
+	object->class = cursor->class; /* no need to look for it */
+	return true;
 }
 
 bool heap_find(const struct heap *heap, uint64_t id, struct object *object)
 {
 	struct found found;
 	return id && index_find(&heap->scan.index, id, &found) && heap_object(heap, found.offset, object);
+}
+
+bool heap_find_near(const struct heap *heap, uint64_t id, const struct object *before, struct object *object)
+{
+	const uint64_t next = before->data_offset + before->data_len;
+	const uint8_t *p = next < heap->end_offset ? input_at(heap->in, next, 1 + heap->id_width) : NULL;
+	/* Of equal ids another one may be the first. */
+	if (p && subrecord_is_object(*p) && read_id(p + 1, heap->id_width) == id && id && !heap->scan.index.duplicates)
+		return heap_object(heap, next, object);
+	return heap_find(heap, id, object);
 }
 
 /* Goes up to the class whose part of the data comes next; skips classes without fields. */

@@ -53,7 +53,7 @@ bool heap_string(const struct heap *heap, const struct object *object, struct st
 	if (object->kind != OBJECT_INSTANCE || heap->string_class == CLASS_NONE ||
 	    object->class != &heap->classes[heap->string_class] || heap->string_value == UNKNOWN ||
 	    (uint64_t)heap->string_value + I > object->data_len ||
-	    !heap_find(heap, read_id(object->data + heap->string_value, I), &value) ||
+	    !heap_find_near(heap, read_id(object->data + heap->string_value, I), object, &value) ||
 	    value.kind != OBJECT_PRIMITIVE_ARRAY || (value.type != TYPE_BYTE && value.type != TYPE_CHAR))
 		return false;
 	if (value.data_len < (uint64_t)value.length * type_width(value.type, I))

@@ -89,34 +89,28 @@ static void put_array_line(const struct heap *heap, const struct object *array, 
 	put_preview(heap, array, text);
 }
 
-static void put_instance_line(const struct heap *heap, const struct object *object, struct text *text)
+static void put_instance_line(const struct heap *heap, const struct object *object, const struct members *members,
+			      struct text *text)
 {
-	struct value_walk walk;
 	text_id(text, object->id);
 	text_putc(text, '\t');
 	put_head(heap, object, text);
-	value_walk_start(&walk, heap, object);
-	while (value_walk_next(&walk)) {
+	for (size_t i = 0; i < members->count; i++) {
+		const struct member *member = &members->list[i];
 		text_putc(text, '\t');
-		text_cell(text, heap, walk.type, walk.value);
+		/* A damaged record may hold fewer values than its class has fields. */
+		if (member->at + type_width(member->type, heap->id_width) <= object->data_len)
+			text_cell(text, heap, member->type, object->data + member->at);
 	}
 }
 
-static void put_instances_header(const struct heap *heap, const struct class *class, struct text *text)
+static void put_instances_header(const struct class *class, const struct members *members, struct text *text)
 {
-	struct members members;
-	if (class->element_type) {
-		text_puts(text, "id\tlength\tshallow\theap\tpreview\n");
-		return;
-	}
-	text_puts(text, "id\tshallow\theap");
-	if (!members_of_instance(heap, class, &members))
-		text->failed = true;
-	for (size_t i = 0; i < members.count; i++) {
+	text_puts(text, class->element_type ? "id\tlength\tshallow\theap\tpreview" : "id\tshallow\theap");
+	for (size_t i = 0; i < members->count; i++) {
 		text_putc(text, '\t');
-		member_title(text, &members.list[i]);
+		member_title(text, &members->list[i]);
 	}
-	members_free(&members);
 	text_putc(text, '\n');
 }
 
@@ -124,24 +118,29 @@ static void write_instances(const struct node *node, uint64_t first, struct page
 {
 	const struct heap *heap = node->heap;
 	const struct class *class = node_class(node);
+	struct members members;
 	struct cursor cursor;
 	struct object object;
+	bool more = true;
+	if (!members_of_instance(heap, class, &members)) {
+		pages->text.failed = true;
+		return;
+	}
 	if (!first) {
-		put_instances_header(heap, class, &pages->text);
-		if (!pages_next(pages))
-			return;
+		put_instances_header(class, &members, &pages->text);
+		more = pages_next(pages);
 		first = 1;
 	}
 	cursor_seek(&cursor, heap, class, first - 1);
-	while (cursor_next(&cursor) && heap_object(heap, cursor.offset, &object)) {
+	while (more && cursor_next(&cursor) && cursor_object(&cursor, &object)) {
 		if (object.kind == OBJECT_INSTANCE)
-			put_instance_line(heap, &object, &pages->text);
+			put_instance_line(heap, &object, &members, &pages->text);
 		else
 			put_array_line(heap, &object, &pages->text);
 		text_putc(&pages->text, '\n');
-		if (!pages_next(pages))
-			return;
+		more = pages_next(pages);
 	}
+	members_free(&members);
 }
 
 const struct pages_ops instances_pages = { .step = TABLE_STEP, .write = write_instances };
@@ -161,7 +160,7 @@ static void write_strings(const struct node *node, uint64_t first, struct pages 
 	if (heap->string_class == CLASS_NONE)
 		return;
 	cursor_seek(&cursor, heap, &heap->classes[heap->string_class], first - 1);
-	while (cursor_next(&cursor) && heap_object(heap, cursor.offset, &object)) {
+	while (cursor_next(&cursor) && cursor_object(&cursor, &object)) {
 		struct string string;
 		const bool known = heap_string(heap, &object, &string);
 		text_id(text, object.id);

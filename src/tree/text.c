@@ -15,10 +15,8 @@ void text_free(struct text *text)
 	*text = (struct text){ NULL, 0, 0, false };
 }
 
-static bool reserve(struct text *text, size_t more)
+bool text_grow(struct text *text, size_t more)
 {
-	if (text->capacity - text->len >= more)
-		return true;
 	size_t wanted = text->capacity ? text->capacity * 2 : 512;
 	while (wanted - text->len < more)
 		wanted *= 2;
@@ -32,25 +30,6 @@ static bool reserve(struct text *text, size_t more)
 	return true;
 }
 
-void text_put(struct text *text, const void *data, size_t len)
-{
-	if (!len || !reserve(text, len))
-		return;
-	memcpy(text->data + text->len, data, len);
-	text->len += len;
-}
-
-void text_puts(struct text *text, const char *string)
-{
-	text_put(text, string, strlen(string));
-}
-
-void text_putc(struct text *text, char c)
-{
-	if (reserve(text, 1))
-		text->data[text->len++] = c;
-}
-
 void text_printf(struct text *text, const char *format, ...)
 {
 	char small[512];
@@ -62,7 +41,7 @@ void text_printf(struct text *text, const char *format, ...)
 		text_put(text, small, len < 0 ? 0 : (size_t)len);
 		return;
 	}
-	if (!reserve(text, (size_t)len + 1))
+	if (!text_reserve(text, (size_t)len + 1))
 		return;
 	va_start(args, format);
 	vsnprintf(text->data + text->len, (size_t)len + 1, format, args);
@@ -72,24 +51,31 @@ void text_printf(struct text *text, const char *format, ...)
 
 void text_number(struct text *text, uint64_t value)
 {
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
 	char digits[20];
 	size_t at = sizeof digits;
-	do
-		digits[--at] = (char)('0' + value % 10);
-	while (value /= 10);
+	for (; value >= 100; value /= 100)
+		memcpy(digits + (at -= 2), pairs + value % 100 * 2, 2);
+	if (value >= 10)
+		memcpy(digits + (at -= 2), pairs + value * 2, 2);
+	else
+		digits[--at] = (char)('0' + value);
 	text_put(text, digits + at, sizeof digits - at);
 }
 
 void text_id(struct text *text, uint64_t id)
 {
-	char digits[18];
-	size_t at = sizeof digits;
-	do
-		digits[--at] = "0123456789abcdef"[id & 15];
-	while (id >>= 4);
-	digits[--at] = 'x';
-	digits[--at] = '0';
-	text_put(text, digits + at, sizeof digits - at);
+	const unsigned digits = id ? (67u - (unsigned)__builtin_clzll(id)) / 4 : 1;
+	if (!text_reserve(text, 18))
+		return;
+	char *p = text->data + text->len;
+	p[0] = '0';
+	p[1] = 'x';
+	for (unsigned i = digits + 1; i > 1; i--, id >>= 4)
+		p[i] = "0123456789abcdef"[id & 15];
+	text->len += digits + 2;
 }
 
 /* Control characters (C0, DEL, C1) and surrogates; everything else is shown as it is. */
@@ -196,7 +182,7 @@ bool text_string(struct text *text, const struct string *string, uint64_t most)
 
 void text_raw_string(struct text *text, const struct string *string, uint64_t from, uint64_t to)
 {
-	for (uint64_t i = from; i < to && reserve(text, 4);)
+	for (uint64_t i = from; i < to && text_reserve(text, 4);)
 		text->len += utf8_encode(next_code(string, &i, to), text->data + text->len);
 }
 

@@ -18,9 +18,33 @@ struct text {
 };
 
 void text_free(struct text *text);
-void text_put(struct text *text, const void *data, size_t len);
-void text_puts(struct text *text, const char *string);
-void text_putc(struct text *text, char c);
+/* Makes room for `more` bytes; false without memory. */
+bool text_grow(struct text *text, size_t more);
+
+static inline bool text_reserve(struct text *text, size_t more)
+{
+	return text->capacity - text->len >= more || text_grow(text, more);
+}
+
+static inline void text_put(struct text *text, const void *data, size_t len)
+{
+	if (!len || !text_reserve(text, len))
+		return;
+	memcpy(text->data + text->len, data, len);
+	text->len += len;
+}
+
+static inline void text_puts(struct text *text, const char *string)
+{
+	text_put(text, string, strlen(string));
+}
+
+static inline void text_putc(struct text *text, char c)
+{
+	if (text_reserve(text, 1))
+		text->data[text->len++] = c;
+}
+
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_number(struct text *text, uint64_t value);
 /* "0x12c3a0b0": lower case, no padding; the one spelling of ids. */
