@@ -5,9 +5,9 @@
  * Where ids are addresses, the smallest distance from an object of a class to the next id is that class's
  * true size: garbage and padding between objects only make distances larger. The layout model below it
  * (header and fields, rounded up) is a lower bound, and what is used where no distance can be trusted: a
- * class with one object, ids that are numbers (the hprof agent). ART and GraalVM declare real sizes; HotSpot
- * declares the sum of the fields with 8-byte references, and 0 for java.lang.Object, by which the two are
- * told apart.
+ * class with one object, ids that are numbers (the hprof agent). ART, Dalvik and GraalVM declare real sizes;
+ * HotSpot declares the sum of the fields with 8-byte references, and 0 for java.lang.Object, by which the two
+ * are told apart.
  */
 #include "heap/heap.h"
 
@@ -83,15 +83,6 @@ static void model_addresses(struct heap *heap)
 	}
 }
 
-/* Android before 5.0 ran Dalvik, whose arrays begin their elements at 16, where ART's begin at 12. */
-static bool is_dalvik(const struct heap *heap)
-{
-	struct static_walk sdk;
-	const struct class *class = class_by_name(heap, "android.os.Build$VERSION");
-	return class && class_static(heap, class, "SDK_INT", &sdk) && sdk.type == TYPE_INT && be32(sdk.value) > 0 &&
-	       be32(sdk.value) < 21;
-}
-
 uint64_t array_size(const struct heap *heap, uint8_t type, uint64_t length)
 {
 	const struct sizes *sizes = &heap->sizes;
@@ -129,8 +120,8 @@ static uint64_t trusted_gap(const struct heap *heap, const struct class *class, 
 
 static uint64_t instance_size(const struct heap *heap, const struct class *class)
 {
-	if (heap->sizes.declared)
-		return class_declared_size(heap, class);
+	if (heap->sizes.declared) /* ART does not count the padding behind the last field */
+		return round_up(class_declared_size(heap, class), heap->sizes.alignment);
 	const uint64_t model = model_size(heap, class), trusted = trusted_gap(heap, class, model);
 	if (trusted || !heap->sizes.addresses)
 		return trusted ? trusted : model;
@@ -178,13 +169,7 @@ void sizes_open(struct heap *heap)
 	sizes->addresses = bits && !(bits & 7);
 	if (sizes->addresses && (bits & -bits) > 8)
 		sizes->alignment = (bits & -bits) > 256 ? 8 : (unsigned)(bits & -bits);
-	if (heap->android) {
-		for (unsigned type = TYPE_OBJECT; type < TYPE_COUNT; type++)
-			sizes->array_base[type] = is_dalvik(heap) || type_width(type, 4) == 8 ? 16 : 12;
-		sizes->alignment = 8;
-	} else {
-		model_addresses(heap);
-	}
+	model_addresses(heap);
 	if (sizes->declared)
 		sizes->header = declared;
 	for (uint32_t i = 0; i < heap->class_count; i++) {

@@ -9,14 +9,9 @@
 #ifndef HEAPFS_SCAN_H
 #define HEAPFS_SCAN_H
 
+#include "hprof/bytes.h"
 #include "hprof/index.h"
 #include "hprof/record.h"
-
-/* A growing run of bytes. */
-struct bytes {
-	uint8_t *data;
-	size_t len, capacity;
-};
 
 /* Distances between ids are sizes in memory; larger ones say nothing. */
 #define GAP_NONE UINT32_MAX
@@ -84,18 +79,5 @@ void scan_free(struct scan *scan);
 
 /* The tally of a class, or of a primitive type's arrays; NULL if there is none. */
 struct tally *scan_tally(const struct scan *scan, enum tally_kind kind, uint64_t id);
-
-/* Reads a varint at *p, not past `end`, and moves *p behind it. */
-static inline uint64_t varint_read(const uint8_t **p, const uint8_t *end)
-{
-	uint64_t value = 0;
-	for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
-		const uint8_t byte = *(*p)++;
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			break;
-	}
-	return value;
-}
 
 #endif
