@@ -16,8 +16,7 @@
 struct options {
 	const char *dump, *mount_point;
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
-	unsigned dump_number, max_threads, uid, gid;
-	char *links, *readdirplus;
+	char *dump_number, *max_threads, *uid, *gid, *links, *readdirplus; /* as given, or NULL */
 	int extra;		/* arguments too many */
 };
 
@@ -25,7 +24,6 @@ struct options {
 /* fstab's words for mount(8), which libfuse does not know. */
 #define IGNORED(word) FUSE_OPT_KEY(word, KEY_IGNORED)
 enum { KEY_IGNORED = 1 };
-#define NOT_GIVEN UINT32_MAX
 
 static const struct fuse_opt option_table[] = {
 	OPTION("-h", help),
@@ -43,10 +41,10 @@ static const struct fuse_opt option_table[] = {
 	OPTION("clone_fd", clone_fd),
 	OPTION("allow_other", allow_other),
 	FUSE_OPT_KEY("allow_other", FUSE_OPT_KEY_KEEP),
-	OPTION("dump=%u", dump_number),
-	OPTION("max_threads=%u", max_threads),
-	OPTION("uid=%u", uid),
-	OPTION("gid=%u", gid),
+	OPTION("dump=%s", dump_number),
+	OPTION("max_threads=%s", max_threads),
+	OPTION("uid=%s", uid),
+	OPTION("gid=%s", gid),
 	OPTION("links=%s", links),
 	OPTION("readdirplus=%s", readdirplus),
 	IGNORED("rw"),
@@ -118,24 +116,65 @@ static void guard_standard_descriptors(void)
 		close(fd);
 }
 
-static int parse_words(const struct options *options, struct tree_options *tree, struct served *served)
+/* What the values of options mean. */
+struct settings {
+	unsigned dump;		/* 0: all */
+	struct tree_options tree;
+	enum readdirplus readdirplus;
+	struct mount_options mount;
+};
+
+/* A decimal number of at least `least`, or `absent` where the option was not given. */
+static int parse_number(const char *name, const char *value, unsigned least, unsigned absent, unsigned *number)
 {
-	static const char *const words[] = { "yes", "auto", "no" };
-	*tree = (struct tree_options){ .links = true, .owner_given = options->uid != NOT_GIVEN, .owner = options->uid,
-				       .group_given = options->gid != NOT_GIVEN, .group = options->gid };
-	if (options->links && strcmp(options->links, "yes") && strcmp(options->links, "no")) {
-		fprintf(stderr, "heapfs: links=%s: must be yes or no\n", options->links);
+	char *end;
+	*number = absent;
+	if (!value)
+		return 0;
+	errno = 0;
+	const unsigned long parsed = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || parsed > UINT32_MAX || parsed < least) {
+		fprintf(stderr, "heapfs: %s=%s: must be a number, at least %u\n", name, value, least);
 		return -1;
 	}
-	tree->links = !options->links || !strcmp(options->links, "yes");
-	for (unsigned i = 0; options->readdirplus && i < 3; i++)
-		if (!strcmp(options->readdirplus, words[i])) {
-			served->readdirplus = (enum readdirplus)i;
+	*number = (unsigned)parsed;
+	return 0;
+}
+
+/* Which of `words` the value is, the first where the option was not given. */
+static int parse_word(const char *name, const char *value, const char *const *words, unsigned *number)
+{
+	*number = 0;
+	if (!value)
+		return 0;
+	for (; words[*number]; ++*number)
+		if (!strcmp(value, words[*number]))
 			return 0;
-		}
-	if (options->readdirplus)
-		fprintf(stderr, "heapfs: readdirplus=%s: must be yes, auto or no\n", options->readdirplus);
-	return options->readdirplus ? -1 : 0;
+	fprintf(stderr, "heapfs: %s=%s: must be one of", name, value);
+	for (; *words; words++)
+		fprintf(stderr, " %s", *words);
+	fputc('\n', stderr);
+	return -1;
+}
+
+static int parse_values(const struct options *options, struct settings *settings)
+{
+	static const char *const links[] = { "yes", "no", NULL }, *const readdirplus[] = { "yes", "auto", "no", NULL };
+	unsigned uid, gid, no_links, plus, threads;
+	*settings = (struct settings){ .dump = 0 };
+	if (parse_number("dump", options->dump_number, 1, 0, &settings->dump) ||
+	    parse_number("max_threads", options->max_threads, 1, 0, &threads) ||
+	    parse_number("uid", options->uid, 0, 0, &uid) || parse_number("gid", options->gid, 0, 0, &gid) ||
+	    parse_word("links", options->links, links, &no_links) ||
+	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus))
+		return -1;
+	settings->tree = (struct tree_options){ .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
+						.group_given = options->gid != NULL, .group = gid };
+	settings->readdirplus = (enum readdirplus)plus;
+	settings->mount = (struct mount_options){ .foreground = options->foreground || options->debug,
+						  .single_thread = options->single_thread,
+						  .clone_fd = options->clone_fd, .max_threads = threads };
+	return 0;
 }
 
 /* What mount(8) and /proc/mounts show; the user's own -o comes later and wins. */
@@ -191,35 +230,34 @@ static void close_dump(struct opened *opened)
 	input_close(&opened->input);
 }
 
-static int open_heaps(struct opened *opened, const struct options *options)
+static int open_heaps(struct opened *opened, const struct options *options, unsigned number)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	const bool one = options->dump_number != NOT_GIVEN;
 	const unsigned dumps = opened->hprof.dump_count ? (unsigned)opened->hprof.dump_count : 1;
+	const unsigned first = number ? number - 1 : 0, count = number ? 1 : dumps;
 	struct progress progress = { .name = options->dump, .percent = -1 };
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
-	if (one && (options->dump_number < 1 || options->dump_number > dumps)) {
-		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u, counted from 1\n", options->dump,
-			options->dump_number, dumps);
+	if (number > dumps) {
+		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, number, dumps);
 		return -1;
 	}
-	opened->heaps = calloc(one ? 1 : dumps, sizeof *opened->heaps);
-	for (unsigned i = 0; opened->heaps && i < (one ? 1 : dumps); i++) {
-		if (heap_open(&opened->heaps[i], &opened->hprof, one ? options->dump_number - 1 : i,
-			      cores < 1 ? 1 : (unsigned)cores, isatty(STDERR_FILENO) ? show_progress : NULL, &progress))
+	opened->heaps = calloc(count, sizeof *opened->heaps);
+	for (unsigned i = 0; opened->heaps && i < count; i++) {
+		if (heap_open(&opened->heaps[i], &opened->hprof, first + i, cores < 1 ? 1 : (unsigned)cores,
+			      isatty(STDERR_FILENO) ? show_progress : NULL, &progress))
 			break;
 		opened->heap_count++;
 	}
 	if (progress.percent >= 0)
 		fputs("\r\033[K", stderr);
-	if (opened->heap_count < (one ? 1 : dumps)) {
+	if (opened->heap_count < count) {
 		fprintf(stderr, "heapfs: %s: %s\n", options->dump, strerror(ENOMEM));
 		return -1;
 	}
 	return 0;
 }
 
-static int open_dump(struct opened *opened, const struct options *options)
+static int open_dump(struct opened *opened, const struct options *options, unsigned number)
 {
 	char error[PATH_MAX + 512], line[512];
 	memset(opened, 0, sizeof *opened);
@@ -240,7 +278,7 @@ static int open_dump(struct opened *opened, const struct options *options)
 	}
 	if (!opened->hprof.segment_count)
 		notes_add(&opened->notes, "there is no heap in this file", opened->input.size, 0, NULL);
-	if (open_heaps(opened, options))
+	if (open_heaps(opened, options, number))
 		return -1;
 	if (atomic_load(&opened->input.good_end) < opened->input.size) {
 		fprintf(stderr, "heapfs: %s: the file was cut while it was being read\n", options->dump);
@@ -268,31 +306,30 @@ static int run(struct fuse_args *args, const struct options *options)
 {
 	char error[PATH_MAX + 512];
 	struct served served = { .tree = NULL };
-	struct tree_options tree_options;
+	struct settings settings;
 	struct mount_point point;
 	struct opened opened;
-	if (parse_words(options, &tree_options, &served) || add_mount_options(args, options->dump))
+	if (parse_values(options, &settings) || add_mount_options(args, options->dump))
 		return EXIT_USAGE;
+	served.readdirplus = settings.readdirplus;
 	/* Only checks options so far; libfuse prints which it does not know. */
 	struct fuse_session *session = fuse_session_new(args, &ops, sizeof ops, &served);
-	if (!session)
+	if (!session) {
+		fputs("heapfs: see heapfs --help\n", stderr);
 		return EXIT_USAGE;
+	}
 	int status = EXIT_FAILURE;
 	if (mount_point_open(&point, options->mount_point, error, sizeof error)) {
 		fprintf(stderr, "heapfs: %s\n", error);
 		goto out_session;
 	}
-	if (!open_dump(&opened, options)) {
+	if (!open_dump(&opened, options, settings.dump)) {
 		served.in = &opened.input;
 		opened.input.same_context = &opened;
 		opened.input.same = same_dump;
-		served.tree = tree_open(&opened.hprof, opened.heaps, opened.heap_count, "plain file", &tree_options);
+		served.tree = tree_open(&opened.hprof, opened.heaps, opened.heap_count, "plain file", &settings.tree);
 		if (served.tree) {
-			const struct mount_options mount = { .foreground = options->foreground || options->debug,
-							     .single_thread = options->single_thread,
-							     .clone_fd = options->clone_fd,
-							     .max_threads = options->max_threads };
-			status = mount_serve(session, &point, &mount);
+			status = mount_serve(session, &point, &settings.mount);
 			tree_close(served.tree);
 		} else {
 			fprintf(stderr, "heapfs: %s\n", strerror(ENOMEM));
@@ -308,7 +345,7 @@ out_session:
 int main(int argc, char **argv)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
-	struct options options = { .dump_number = NOT_GIVEN, .uid = NOT_GIVEN, .gid = NOT_GIVEN };
+	struct options options = { .dump = NULL };
 	int status = EXIT_USAGE;
 	guard_standard_descriptors();
 	if (fuse_opt_parse(&args, &options, option_table, on_argument)) {
@@ -329,6 +366,10 @@ int main(int argc, char **argv)
 	}
 	free((char *)(uintptr_t)options.dump);
 	free((char *)(uintptr_t)options.mount_point);
+	free(options.dump_number);
+	free(options.max_threads);
+	free(options.uid);
+	free(options.gid);
 	free(options.links);
 	free(options.readdirplus);
 	fuse_opt_free_args(&args);

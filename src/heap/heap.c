@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "heap/heap.h"
 
+#include <inttypes.h>
+
 int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsigned threads,
 	      scan_progress *progress, void *context)
 {
@@ -22,6 +24,14 @@ int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsig
 		heap_close(heap);
 		return -1;
 	}
+	struct index *ix = &heap->scan.index;
+	struct found clash;
+	for (uint32_t i = 0; i < heap->class_count; i++)
+		if (heap->classes[i].id && index_find(ix, heap->classes[i].id, &clash))
+			index_duplicate(ix, clash.offset);
+	if (ix->duplicates)
+		notes_add(hprof->notes, "objects with the id of another object or class, which is the one shown",
+			  ix->first_duplicate, 0, "%" PRIu64 " objects", ix->duplicates);
 	strings_open(heap);
 	sizes_open(heap);
 	return 0;

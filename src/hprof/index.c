@@ -177,11 +177,19 @@ static int thin_overlaps(struct index *ix)
 	return sort_sparse(ix);
 }
 
+void index_duplicate(struct index *ix, uint64_t offset)
+{
+	ix->duplicates++;
+	if (!ix->first_duplicate || offset < ix->first_duplicate)
+		ix->first_duplicate = offset;
+}
+
 /* Counts ids that stand more than once, by looking only where blocks overlap. */
 static void count_duplicates(struct index *ix)
 {
 	for (size_t i = 1; i < ix->dense_count; i++)
-		ix->duplicates += dense_id(&ix->dense[i]) == dense_id(&ix->dense[i - 1]);
+		if (dense_id(&ix->dense[i]) == dense_id(&ix->dense[i - 1]))
+			index_duplicate(ix, dense_offset(&ix->dense[i]));
 	const uint64_t dense_first = ix->dense_count ? dense_id(&ix->dense[0]) : UINT64_MAX;
 	const uint64_t dense_last = ix->dense_count ? dense_id(&ix->dense[ix->dense_count - 1]) : 0;
 	for (size_t i = 0; i < ix->sparse_count; i++) {
@@ -196,7 +204,7 @@ static void count_duplicates(struct index *ix)
 		block_walk_start(&walk, ix, ix->by_id[i]);
 		while (block_walk_next(&walk))
 			if (index_find(ix, walk.id, &found) && found.offset != walk.offset)
-				ix->duplicates++;
+				index_duplicate(ix, walk.offset);
 	}
 }
 

@@ -54,6 +54,7 @@ struct index {
 	size_t dense_count;
 	uint64_t object_count;	/* duplicates included */
 	uint64_t duplicates;	/* objects whose id another one has before them in the file */
+	uint64_t first_duplicate; /* the lowest offset of one; 0 if there is none */
 };
 
 struct found {
@@ -67,6 +68,9 @@ struct found {
  */
 int index_finish(struct index *ix);
 void index_free(struct index *ix);
+
+/* Takes note of an object that its id does not lead to. */
+void index_duplicate(struct index *ix, uint64_t offset);
 
 /* Finds the object with this id. */
 bool index_find(const struct index *ix, uint64_t id, struct found *found);

@@ -270,9 +270,6 @@ int scan_dump(struct scan *scan, const struct hprof *hprof, const struct dump *d
 		scan_free(scan);
 		return -1;
 	}
-	if (scan->index.duplicates)
-		notes_add(hprof->notes, "objects whose id another object has, found only by their place", NOTE_NO_OFFSET,
-			  0, "%" PRIu64 " objects", scan->index.duplicates);
 	if (!android) /* ART's class objects are among the others, and its odd arrays would be taken for them */
 		find_more_gaps(scan);
 	return 0;

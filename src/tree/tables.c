@@ -104,12 +104,20 @@ static void put_instance_line(const struct heap *heap, const struct object *obje
 	}
 }
 
+static bool is_named(const struct member *member, const char *name)
+{
+	return member->name.len == strlen(name) && !memcmp(member->name.text, name, member->name.len);
+}
+
 static void put_instances_header(const struct class *class, const struct members *members, struct text *text)
 {
 	text_puts(text, class->element_type ? "id\tlength\tshallow\theap\tpreview" : "id\tshallow\theap");
 	for (size_t i = 0; i < members->count; i++) {
+		struct member member = members->list[i];
+		/* A field named like one of our own columns is told apart as a hidden field is. */
+		member.same += is_named(&member, "id") || is_named(&member, "shallow") || is_named(&member, "heap");
 		text_putc(text, '\t');
-		member_title(text, &members->list[i]);
+		member_title(text, &member);
 	}
 	text_putc(text, '\n');
 }
