@@ -160,7 +160,7 @@ static void note_gap_after(struct scan *scan, uint64_t offset, uint64_t gap)
 	tally_gap(tally, gap, 1);
 	const uint8_t *p = scan->hprof->in->data + offset;
 	const unsigned I = scan->hprof->id_width;
-	if (tally->kind == TALLY_INSTANCES || be32(p + 5 + I) >= GAP_LENGTHS)
+	if (*p == SUB_INSTANCE_DUMP || be32(p + 5 + I) >= GAP_LENGTHS)
 		return;
 	uint32_t *slot = &scan->array_gaps[*p == SUB_OBJ_ARRAY_DUMP ? (unsigned)TYPE_OBJECT : p[9 + I]]
 					  [be32(p + 5 + I)];

@@ -37,6 +37,14 @@ static uint64_t number_of(const struct references *references, uint64_t offset)
 	return references->count;
 }
 
+/* All from `first` on, or one part's worth. The kernel may ask for parts that do not exist. */
+static void show_from(struct references *references, uint64_t first, bool part)
+{
+	const uint64_t count = references->count;
+	references->first = first < count ? first : count;
+	references->last = part && count - references->first > SPLIT ? references->first + SPLIT : count;
+}
+
 static bool open_object(const struct node *folder, struct references *references)
 {
 	const bool part = folder->kind == KIND_REFERENCE_BUCKET;
@@ -61,13 +69,8 @@ static bool open_object(const struct node *folder, struct references *references
 		references->array = true;
 		references->count = object.length;
 	}
-	references->last = references->count;
 	references->split = !part && references->count > SPLIT;
-	if (part) {
-		references->first = number_of(references, folder->key);
-		references->last = references->first + SPLIT < references->count ? references->first + SPLIT :
-										    references->count;
-	}
+	show_from(references, part ? number_of(references, folder->key) : 0, part);
 	return true;
 }
 
@@ -79,13 +82,9 @@ static bool open_statics(const struct node *folder, struct references *reference
 	if (!members_of_statics(folder->heap, node_class(folder), &references->members))
 		return false;
 	members_keep_references(&references->members);
-	references->count = references->last = references->members.count;
+	references->count = references->members.count;
 	references->split = !part && references->count > SPLIT;
-	if (part) {
-		references->first = (folder->key & PART_MASK) * SPLIT;
-		references->last = references->first + SPLIT < references->count ? references->first + SPLIT :
-										    references->count;
-	}
+	show_from(references, part ? (folder->key & PART_MASK) * SPLIT : 0, part);
 	return true;
 }
 

@@ -79,9 +79,9 @@ static bool stretch_of(const struct node *folder, struct stretch *stretch)
 	stretch->list = roots->list + first;
 	stretch->split = !part && stretch->count > SPLIT;
 	stretch->first = part ? (folder->key & PART_MASK) * SPLIT : 0;
-	stretch->last = part ? stretch->first + SPLIT : stretch->count;
-	if (stretch->last > stretch->count)
-		stretch->last = stretch->count;
+	if (stretch->first > stretch->count) /* no part of this number */
+		stretch->first = stretch->count;
+	stretch->last = part && stretch->count - stretch->first > SPLIT ? stretch->first + SPLIT : stretch->count;
 	return true;
 }
 
