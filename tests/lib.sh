@@ -14,6 +14,7 @@ export LC_ALL TZ
 builddir=${builddir:-$(pwd)}
 srcdir=${srcdir:-$(pwd)}
 heapfs=$builddir/heapfs
+# shellcheck disable=SC2034 # for those who source this
 corpus=${HEAPFS_CORPUS:-$srcdir/../shared/corpus}
 tests=0		# so far
 TAB=$(printf '\t')
@@ -61,13 +62,13 @@ diag() {
 
 pass() {
 	tests=$((tests + 1))
-	echo "ok $tests - $1"
+	printf 'ok %d - %s\n' "$tests" "$1"
 }
 
 # fail MESSAGE [WHAT WAS SEEN…]
 fail() {
 	tests=$((tests + 1))
-	echo "not ok $tests - $1"
+	printf 'not ok %d - %s\n' "$tests" "$1"
 	shift
 	for line; do
 		diag "$line" | head -n 30
@@ -77,7 +78,7 @@ fail() {
 # skip MESSAGE WHY: one test
 skip() {
 	tests=$((tests + 1))
-	echo "ok $tests - $1 # SKIP $2"
+	printf 'ok %d - %s # SKIP %s\n' "$tests" "$1" "$2"
 }
 
 # Ends the script without a single test.
@@ -152,8 +153,12 @@ if [ ! -c /dev/fuse ] || ! command -v fusermount3 >/dev/null; then
 	skip_all "no /dev/fuse or no fusermount3 here"
 fi
 
+is_mounted_at() {
+	mounts_left | grep -qxF "$1"
+}
+
 is_mounted() {
-	mounts_left | grep -qxF "${1:-$mnt}"
+	is_mounted_at "$mnt"
 }
 
 # Runs a command with what it says in $err; its exit status goes to $rc.
@@ -163,33 +168,39 @@ run() {
 	said=$(cat "$err")
 }
 
-# mount_dump DUMP [OPTION…]: on $mnt. Waits for nothing: when the command returns 0, the tree is there.
+# mount_dump DUMP [OPTION…]: on $mnt. Waits for nothing: when the command returns 0, the tree is there. Makes the
+# folder first, or the next mount would compete with the last one's daemon, which removes what it made.
 mount_dump() {
-	dump=$1
+	mounted=$1
 	shift
-	run "$heapfs" "$@" "$dump" "$mnt"
+	mkdir -p "$mnt"
+	run "$heapfs" "$@" "$mounted" "$mnt"
 	[ "$rc" -eq 0 ] && is_mounted && return 0
-	fail "mounts ${dump##*/}" "exit status $rc: $said"
+	fail "mounts ${mounted##*/}" "exit status $rc: $said"
 	return 1
 }
 
 # At once: no file is open any more when a test is over, except in passing (a daemon that ends).
-unmount() {
+unmount_at() {
 	for again in 1 2 3 4 5; do
-		fusermount3 -u "${1:-$mnt}" 2>"$tmp/unmount" && return 0
+		fusermount3 -u "$1" 2>"$tmp/unmount" && return 0
 		sleep "0.$again"
 	done
 	fail "unmounts" "$(cat "$tmp/unmount")"
 	return 1
 }
 
+unmount() {
+	unmount_at "$mnt"
+}
+
 # until_true COMMAND…: within 5 seconds
 until_true() {
-	for tenth in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+	for pause in 0.01 0.02 0.05 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1; do
 		"$@" && return 0
-		[ "$tenth" -lt 5 ] && sleep 0.02 || sleep 0.2
+		sleep "$pause"
 	done
-	return 1
+	"$@"
 }
 
 ### Dumps
@@ -216,5 +227,6 @@ value() {
 
 # column_of CLASS COLUMN: of classes.tsv
 column_of() {
-	awk -F '\t' -v class="$1" -v column="$2" '$1 == class { print $column }' "${root:-$mnt}/classes.tsv"
+	awk -F '\t' -v class="$1" -v column="$2" 'NR == 1 { for (n = 1; n < NF && $n != column;) n++ }
+		$1 == class { print $n }' "${root:-$mnt}/classes.tsv"
 }

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Everyday tools on a mounted tree: what they find is complete, the same for all, and the same every time.
+# shellcheck disable=SC2016 # sh -c has arguments of its own
+# shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 
 treecheck=$builddir/tests/treecheck
@@ -9,19 +11,24 @@ names() { (cd "$1" && find . ! -name . | sort); }
 numbers() { (cd "$1" && find . -printf '%i %p\n' | sort -k 2); }
 sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 md5sum); }
 
+# Copies of a tree of small files go to memory where that can be: a disk takes minutes.
+copies=$tmp/copies
+mkdir "$copies"
+[ "$(id -u)" -ne 0 ] || mount -t tmpfs none "$copies" || :
+
 # python PROGRAM…: -E -S -s, so that nothing of the user's runs
 python() { python3 -ESs "$@"; }
 
 with_tools() {
 	kind=$1
 	count=$(wc -l <"$tmp/names.$kind")
-	[ "$count" -gt 100 ] && pass "$kind: find sees $count entries" || fail "$kind: find sees $count entries"
+	check "$kind: find sees $count entries" [ "$count" -gt 100 ]
 	is "$kind: find tells apart by type as stat does" "$(cd "$mnt" && find . -mindepth 1 -printf '%y\n' | sort | uniq -c)" \
 		"$(cd "$mnt" && find . -mindepth 1 -print0 | xargs -0 stat -c %F | sed 's/regular.*/f/; s/directory/d/; s/symbolic link/l/' |
 		sort | uniq -c)"
-	ls -lR "$mnt" >"$tmp/ls" 2>"$tmp/ls.err" && rc=0 || rc=$?
-	is "$kind: ls -lR" "$rc$(cat "$tmp/ls.err")" 0
-	is "$kind: ls -lR sees as many as find" "$(grep -c '^[-dl]r' "$tmp/ls")" "$count"
+	ls -lRA "$mnt" >"$tmp/ls" 2>"$tmp/ls.err" && rc=0 || rc=$?
+	is "$kind: ls -lRA" "$rc$(cat "$tmp/ls.err")" 0
+	is "$kind: ls -lRA sees as many as find" "$(grep -c '^[-dl]r' "$tmp/ls")" "$count"
 	if have python3; then
 		is "$kind: Python's scandir sees as many" "$(python -c '
 import os, sys
@@ -39,7 +46,6 @@ print(walk(sys.argv[1]))' "$mnt" 2>&1)" "$count"
 		skip "$kind: Python's scandir" "no python3"
 	fi
 	if have perl; then
-		# shellcheck disable=SC2016
 		is "$kind: Perl's File::Find sees as many" \
 			"$(perl -MFile::Find -e 'my $n = -1; find({ wanted => sub { $n++ }, no_chdir => 1 }, $ARGV[0]); print $n' "$mnt" 2>&1)" "$count"
 	else
@@ -50,23 +56,23 @@ print(walk(sys.argv[1]))' "$mnt" 2>&1)" "$count"
 	is "$kind: du's apparent size is the sum of all sizes" "$(du -sb "$mnt" | cut -f 1)" \
 		"$(cd "$mnt" && find . -printf '%s\n' | awk '{ n += $1 } END { printf "%.0f", n }')"
 
-	check "$kind: cp -a" cp -a "$mnt" "$tmp/copy"
-	check "$kind: the copy is the same" diff -r --no-dereference "$mnt" "$tmp/copy"
+	check "$kind: cp -a" cp -a "$mnt" "$copies/copy"
+	check "$kind: the copy is the same" diff -r --no-dereference "$mnt" "$copies/copy"
 	check "$kind: sizes and times of the copy are the same" sh -c '
 		list() { (cd "$1" && find . -type f -printf "%p %s %m %T@\n" | sort); }
-		list "$1" >"$3/a" && list "$2" >"$3/b" && cmp "$3/a" "$3/b"' sh "$mnt" "$tmp/copy" "$tmp"
+		list "$1" >"$3/a" && list "$2" >"$3/b" && cmp "$3/a" "$3/b"' sh "$mnt" "$copies/copy" "$tmp"
 	if have rsync; then
-		is "$kind: rsync finds no difference to the copy" "$(rsync -rlptcn --delete -i "$mnt/" "$tmp/copy/" 2>&1)" ""
-		check "$kind: rsync copies" rsync -a "$mnt/objects/" "$tmp/rsync/"
-		check "$kind: … the same" diff -r --no-dereference "$mnt/objects" "$tmp/rsync"
+		is "$kind: rsync finds no difference to the copy" "$(rsync -rlptcn --delete -i "$mnt/" "$copies/copy/" 2>&1)" ""
+		check "$kind: rsync copies" rsync -a "$mnt/objects/" "$copies/rsync/"
+		check "$kind: … the same" diff -r --no-dereference "$mnt/objects" "$copies/rsync"
 	else
 		skip "$kind: rsync" "no rsync"
 	fi
-	chmod -R u+w "$tmp/copy" "$tmp/rsync" 2>/dev/null || :
-	rm -rf "$tmp/copy" "$tmp/rsync"
-	check "$kind: tar" tar -C "$mnt" -cf "$tmp/tar" .
-	check "$kind: tar compares the same" tar -C "$mnt" -df "$tmp/tar"
-	rm "$tmp/tar"
+	chmod -R u+w "$copies/copy" "$copies/rsync" 2>/dev/null || :
+	rm -rf "$copies/copy" "$copies/rsync"
+	check "$kind: tar" tar -C "$mnt" -cf "$copies/tar" .
+	check "$kind: tar compares the same" tar -C "$mnt" -df "$copies/tar"
+	rm "$copies/tar"
 
 	sums "$mnt" >"$tmp/sums.$kind"
 	is "$kind: all files have a sum" "$(wc -l <"$tmp/sums.$kind")" "$(find "$mnt" -type f | wc -l)"
@@ -113,6 +119,11 @@ on_overlay() {
 	fi
 	umount "$tmp/over"
 }
+
+# It tries to write, so it must know where not to.
+mkdir "$tmp/writable"
+refused "treecheck refuses what is not mounted read-only" "not mounted read-only" "$treecheck" "$tmp/writable"
+is "… and leaves it alone" "$(find "$tmp/writable" -mindepth 1)" ""
 
 for kind in sample jvm; do
 	mount_dump "$(sample "$kind")" || continue

@@ -6,6 +6,7 @@ if [ "$(id -u)" -eq 0 ] && [ -z "${HEAPFS_NAMESPACE:-}" ] && unshare --mount tru
 	export HEAPFS_NAMESPACE=yes
 	exec unshare --mount --propagation private sh "$0"
 fi
+# shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 
 one=65534 two=65533	# any two users; they need no account
@@ -18,10 +19,11 @@ command -v setpriv >/dev/null || skip_all "needs setpriv"
 
 # Where udev does not run, /dev/fuse is root's alone.
 chmod 755 "$tmp"
-if ! first test -w /dev/fuse; then
-	[ -n "${HEAPFS_NAMESPACE:-}" ] && mknod -m 666 "$tmp/fuse" c 10 229 && mount --bind "$tmp/fuse" /dev/fuse &&
-		first test -w /dev/fuse || skip_all "/dev/fuse is root's alone"
+if [ -n "${HEAPFS_NAMESPACE:-}" ] && ! first test -w /dev/fuse; then
+	mknod -m 666 "$tmp/fuse" c 10 229
+	mount --bind "$tmp/fuse" /dev/fuse || skip_all "/dev/fuse is root's alone"
 fi
+first test -w /dev/fuse || skip_all "/dev/fuse is root's alone"
 # The build folder may be out of their reach.
 cp "$heapfs" "$tmp/heapfs"
 heapfs=$tmp/heapfs
@@ -46,7 +48,8 @@ check "the mount point is removed" until_true gone "$mnt"
 
 run first "$heapfs" -o "uid=$one,gid=$one" "$dump" "$mnt"
 is "-o uid, gid" "$(first stat -c %u:%g "$mnt/info.txt")" "$one:$one"
-first fusermount3 -u "$mnt" || :
+check "… and is unmounted" first fusermount3 -u "$mnt"
+check "… and the mount point is removed" until_true gone "$mnt"
 
 chmod 600 "$dump"
 run first "$heapfs" "$dump" "$mnt"

@@ -131,8 +131,10 @@ struct app {
 
 static void define_build(struct vm *vm)
 {
-	const uint64_t fingerprint = vm_string(vm, "google/tokay/tokay:15/AP4A.250205.002/12821496:user/release-keys");
-	const uint64_t maker = vm_string(vm, "Google"), model = vm_string(vm, "Pixel 9"), release = vm_string(vm, "15");
+	const uint64_t fingerprint =
+		vm_string(vm, "google/tokay/tokay:15/AP4A.250205.002/12821496:user/release-keys");
+	const uint64_t maker = vm_string(vm, "Google"), model = vm_string(vm, "Pixel 9"),
+		       release = vm_string(vm, "15");
 	const struct member_spec build[] = {
 		{ .name = "FINGERPRINT", .type = TYPE_OBJECT, .value = fingerprint },
 		{ .name = "MANUFACTURER", .type = TYPE_OBJECT, .value = maker },
@@ -164,7 +166,11 @@ static void define_app(struct vm *vm, struct app *app)
 	const uint64_t id = vm_alloc(vm, 256);
 	const struct member_spec overhead = { .name = "$classOverhead", .type = TYPE_OBJECT, .value = id | 1 };
 	const struct class_spec main_activity = {
-		.name = "com.example.app.MainActivity", .id = id, .super = activity, .statics = &overhead, .static_count = 1,
+		.name = "com.example.app.MainActivity",
+		.id = id,
+		.super = activity,
+		.statics = &overhead,
+		.static_count = 1,
 		.fields = (struct member_spec[]){ { .name = "rows", .type = TYPE_OBJECT },
 						  { .name = "cache", .type = TYPE_OBJECT },
 						  { .name = "images", .type = TYPE_OBJECT },
@@ -184,8 +190,12 @@ static void make_activity_thread(struct vm *vm)
 	const uint64_t data = VM_NEW(vm, bind, vm_string(vm, "com.example.app"));
 	const uint64_t id = vm_alloc(vm, 160), thread = vm_alloc(vm, 24);
 	const struct class_spec spec = {
-		.name = "android.app.ActivityThread", .id = id, .super = vm->object,
-		.statics = &(struct member_spec){ .name = "sCurrentActivityThread", .type = TYPE_OBJECT, .value = thread },
+		.name = "android.app.ActivityThread",
+		.id = id,
+		.super = vm->object,
+		.statics = &(struct member_spec){ .name = "sCurrentActivityThread",
+						  .type = TYPE_OBJECT,
+						  .value = thread },
 		.static_count = 1,
 		.fields = (struct member_spec[]){ { .name = "mBoundApplication", .type = TYPE_OBJECT },
 						  { .name = "mNumVisibleActivities", .type = TYPE_INT } },
@@ -204,7 +214,8 @@ static void make_threads(struct vm *vm, const struct app *app)
 	const uint64_t group = VM_NEW(vm, app->thread_group, 0, vm_string(vm, "main"), 10);
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const uint64_t name = vm_string(vm, names[i]);
-		const uint64_t thread = VM_NEW(vm, app->thread, name, group, 0, 0x7b40001000 + 0x1000 * i, i + 1, 5, i == 1 || i == 2);
+		const uint64_t thread = VM_NEW(vm, app->thread, name, group, 0, 0x7b40001000 + 0x1000 * i, i + 1,
+					       5, i == 1 || i == 2);
 		sub_root(&vm->heap, ROOT_THREAD_OBJ, thread, 0, i + 1, UINT32_MAX);
 		sub_root(&vm->heap, i % 2 ? ROOT_NATIVE_STACK : ROOT_JAVA_FRAME, name, 0, i + 1, UINT32_MAX);
 	}
@@ -248,11 +259,16 @@ static uint64_t make_bitmaps(struct vm *vm, const struct app *app)
 					      "buffers:L natives:L count:I format:I");
 	const uint64_t id = vm_alloc(vm, 192), dump = vm_alloc(vm, vm_size(vm, dump_class));
 	static const struct member_spec fields[] = {
-		{ .name = "mColorSpace", .type = TYPE_OBJECT },	{ .name = "mGainmap", .type = TYPE_OBJECT },
-		{ .name = "mHardwareBuffer", .type = TYPE_OBJECT }, { .name = "mNinePatchChunk", .type = TYPE_OBJECT },
-		{ .name = "mNativePtr", .type = TYPE_LONG },	{ .name = "mId", .type = TYPE_LONG },
-		{ .name = "mDensity", .type = TYPE_INT },	{ .name = "mHeight", .type = TYPE_INT },
-		{ .name = "mWidth", .type = TYPE_INT },		{ .name = "mRecycled", .type = TYPE_BOOLEAN },
+		{ .name = "mColorSpace", .type = TYPE_OBJECT },
+		{ .name = "mGainmap", .type = TYPE_OBJECT },
+		{ .name = "mHardwareBuffer", .type = TYPE_OBJECT },
+		{ .name = "mNinePatchChunk", .type = TYPE_OBJECT },
+		{ .name = "mNativePtr", .type = TYPE_LONG },
+		{ .name = "mId", .type = TYPE_LONG },
+		{ .name = "mDensity", .type = TYPE_INT },
+		{ .name = "mHeight", .type = TYPE_INT },
+		{ .name = "mWidth", .type = TYPE_INT },
+		{ .name = "mRecycled", .type = TYPE_BOOLEAN },
 		{ .name = "mRequestPremultiplied", .type = TYPE_BOOLEAN },
 	};
 	const struct class_spec spec = {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define DANGLING UINT64_C(0x7fff00010)
+#define UNKNOWN_CLASS UINT64_C(0x7ffe00010)
 #define SUBCLASSES 2100
 #define MANY_FIELDS 2500
 #define MANY_ELEMENTS 5000
@@ -18,8 +19,16 @@
 static void make_strings(struct vm *vm)
 {
 	static const char *const texts[] = {
-		"", "plain", "caf\xc3\xa9", "\xe6\x97\xa5\xe6\x9c\xac", "\xf0\x9f\x98\x80", "tab\tline\nreturn\rback\\slash",
-		"\x01\x1f\x7f\xc2\x85", "quote \" and ' and %", " blank at the ends ", "ends in emoji \xf0\x9f\x98\x80",
+		"",
+		"plain",
+		"caf\xc3\xa9",
+		"\xe6\x97\xa5\xe6\x9c\xac",
+		"\xf0\x9f\x98\x80",
+		"tab\tline\nreturn\rback\\slash",
+		"\x01\x1f\x7f\xc2\x85",
+		"quote \" and ' and %",
+		" blank at the ends ",
+		"ends in emoji \xf0\x9f\x98\x80",
 	};
 	static const uint16_t high[] = { 'a', 0xd83d }, low[] = { 0xde00, 'z' }, wrong[] = { 0xde00, 0xd83d },
 			      nul[] = { 'x', 0, 'y' }, lines[] = { 0x2028, 0x2029, 0xfeff, 0xffff };
@@ -76,8 +85,11 @@ static void make_fields(struct vm *vm, uint64_t target)
 		{ .name_id = 0, .type = TYPE_OBJECT },		{ .name_id = DANGLING, .type = TYPE_OBJECT },
 	};
 	enum { ODD = sizeof odd / sizeof *odd };
-	const uint64_t class = vm_class(vm, &(struct class_spec){ .name = "com/example/OddFields", .super = vm->object,
-								  .fields = odd, .field_count = ODD }, true);
+	const uint64_t class = vm_class(
+		vm,
+		&(struct class_spec){
+			.name = "com/example/OddFields", .super = vm->object, .fields = odd, .field_count = ODD },
+		true);
 	uint64_t values[MANY_FIELDS];
 	for (unsigned i = 0; i < MANY_FIELDS; i++)
 		values[i] = i % 100 == 99 ? 0 : target;
@@ -136,7 +148,7 @@ static void make_arrays(struct vm *vm, uint64_t target)
 	vm_object_array(vm, objects, elements, MANY_ELEMENTS);
 	vm_object_array(vm, objects, NULL, 0);
 	vm_object_array(vm, vm_define(vm, "[[Ljava/lang/String;", vm->object, ""), elements, 3);
-	vm_object_array(vm, DANGLING, elements, 2);
+	vm_object_array(vm, UNKNOWN_CLASS, elements, 2);
 }
 
 static void make_classes(struct vm *vm)
@@ -146,8 +158,11 @@ static void make_classes(struct vm *vm)
 	for (unsigned i = 1; i < 3; i++)
 		loaders[i] = VM_NEW(vm, loader_class, loaders[i - 1]);
 	for (unsigned i = 0; i < 3; i++) {
-		const uint64_t twin = vm_class(vm, &(struct class_spec){ .name = "com/example/Twin", .super = vm->object,
-									 .loader = loaders[i] }, true);
+		const uint64_t twin =
+			vm_class(vm,
+				 &(struct class_spec){
+					 .name = "com/example/Twin", .super = vm->object, .loader = loaders[i] },
+				 true);
 		for (unsigned j = 0; j <= i; j++)
 			VM_NEW(vm, twin, 0);
 	}
@@ -177,7 +192,7 @@ static void make_classes(struct vm *vm)
 	/* A class that is only named, with an instance; an instance of one that is not even that. */
 	const uint64_t named = vm_class(vm, &(struct class_spec){ .name = "com/example/NeverLinked" }, false);
 	VM_NEW(vm, named, 0);
-	vm_new(vm, 0, DANGLING, NULL, 0);
+	vm_new(vm, 0, UNKNOWN_CLASS, NULL, 0);
 	/* A class without a name, and one whose superclass is not there. */
 	sub_class(&vm->heap, &(struct class_spec){ .id = vm_alloc(vm, 112), .super = vm->object });
 	vm_class(vm, &(struct class_spec){ .name = "com/example/Orphan", .super = DANGLING }, true);
@@ -207,7 +222,8 @@ static void make_roots(struct vm *vm, uint64_t target)
 
 static void make_threads(struct vm *vm)
 {
-	const uint64_t holder = vm_define(vm, "java/lang/Thread$FieldHolder", vm->object, "group:L task:L priority:I daemon:Z");
+	const uint64_t holder =
+		vm_define(vm, "java/lang/Thread$FieldHolder", vm->object, "group:L task:L priority:I daemon:Z");
 	const uint64_t class = vm_define(vm, "java/lang/Thread", vm->object, "eetop:J tid:J name:L holder:L");
 	const uint64_t fields = VM_NEW(vm, holder, 0, 0, 5, 0), name = vm_string(vm, "main / worker\n");
 	const uint64_t thread = VM_NEW(vm, class, 0x7f00aa10, 1, name, fields);

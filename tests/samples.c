@@ -8,7 +8,8 @@
 /* What each small heap holds: some strings, a linked list, an array. */
 static void fill(struct vm *vm, unsigned objects)
 {
-	static const char *const texts[] = { "", "ascii", "caf\xc3\xa9", "\xe6\x97\xa5\xe6\x9c\xac", "\xf0\x9f\x98\x80!" };
+	static const char *const texts[] = { "", "ascii", "caf\xc3\xa9", "\xe6\x97\xa5\xe6\x9c\xac",
+					     "\xf0\x9f\x98\x80!" };
 	const uint64_t node = vm_define(vm, "com/example/Node", vm->object, "next:L text:L number:I");
 	uint64_t strings[5], before = 0;
 	for (unsigned i = 0; i < 5; i++)
@@ -255,8 +256,12 @@ static void make_cycle(struct writer *out)
 	vm_init(&vm, VM_JDK9, 8);
 	const uint64_t a = vm_alloc(&vm, 112), b = vm_alloc(&vm, 112), c = vm_alloc(&vm, 112);
 	const struct member_spec field = { .name = "f", .type = TYPE_OBJECT };
-	vm_class(&vm, &(struct class_spec){ .name = "cycle/A", .id = a, .super = b, .fields = &field, .field_count = 1 }, true);
-	vm_class(&vm, &(struct class_spec){ .name = "cycle/C", .id = c, .super = 0 }, false);
+	const struct class_spec first = {
+		.name = "cycle/A", .id = a, .super = b, .fields = &field, .field_count = 1
+	};
+	vm_class(&vm, &first, true);
+	vm_class(&vm, &(struct class_spec){ .name = "cycle/B", .id = b }, false);
+	vm_class(&vm, &(struct class_spec){ .name = "cycle/C", .id = c }, false);
 	sub_class(&vm.heap, &(struct class_spec){ .id = b, .super = a });
 	sub_class(&vm.heap, &(struct class_spec){ .id = c, .super = c });
 	const uint64_t classes[] = { a, b, c };

@@ -4,6 +4,9 @@
  * programs rely on and tools that merely copy do not notice: see the check_ functions. Knows nothing of heap
  * dumps. Prints what it counted; each contradiction is a line, and the exit status is 0 only without any.
  *
+ * It tries to make, change and remove things, to see that each is refused. So it refuses to run on anything that
+ * is not mounted read-only, and never leaves the filesystem that it was started on.
+ *
  * The work can be bounded. A budget of entries is then shared out fairly: of each folder half is spent on its
  * own entries, evenly spaced, the rest on folders in it. Listings are always read whole.
  */
@@ -406,10 +409,19 @@ static void check_entry(int folder, const struct entry *entry, struct stat *st)
 	if (st->st_mode & 0222 && type != DT_LNK)
 		problem("mode 0%o", st->st_mode);
 	note_ino(st->st_ino);
+	if (st->st_dev != device)
+		return;
 	if (type == DT_REG)
 		check_file(folder, entry->name, st);
 	else if (type == DT_LNK)
 		check_link(folder, entry->name, st);
+}
+
+/* Nothing is tried that would change a filesystem that can be changed. */
+static bool is_read_only(int fd)
+{
+	struct statvfs fs;
+	return !fstatvfs(fd, &fs) && (fs.f_flag & ST_RDONLY);
 }
 
 static void check_folder(int fd, uint64_t parent, uint64_t budget);
@@ -448,6 +460,11 @@ static void check_folder(int fd, uint64_t parent, uint64_t budget)
 	counted.folders++;
 	if (fstat(fd, &st)) {
 		problem("fstat: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	if (st.st_dev != device || !is_read_only(fd)) {
+		problem("another filesystem: not looked into");
 		close(fd);
 		return;
 	}
@@ -498,11 +515,15 @@ int main(int argc, char **argv)
 		perror(argv[at]);
 		return 2;
 	}
+	if (!is_read_only(fd)) {
+		fprintf(stderr, "treecheck: %s: not mounted read-only; checks would change it\n", argv[at]);
+		return 2;
+	}
 	snprintf(path, sizeof path, "%s", argv[at]);
 	device = st.st_dev;
 	mtime = st.st_mtim;
 	note_ino(st.st_ino);
-	if (fs.f_namemax != 255 || !fs.f_blocks || !fs.f_files || !(fs.f_flag & ST_RDONLY))
+	if (fs.f_namemax != 255 || !fs.f_blocks || !fs.f_files)
 		problem("statvfs: namemax %lu, %ju blocks, %ju files, flags %lx", fs.f_namemax, (uintmax_t)fs.f_blocks,
 			(uintmax_t)fs.f_files, fs.f_flag);
 	check_folder(fd, 0, budget);

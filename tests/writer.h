@@ -137,6 +137,8 @@ struct vm {
 
 /* Defines Object, Class, String and the primitive arrays' classes, in an open segment. */
 void vm_init(struct vm *vm, enum vm_kind kind, unsigned id_width);
+/* The same with another layout of memory: bytes of an instance's header and of a reference. */
+void vm_init_layout(struct vm *vm, enum vm_kind kind, unsigned id_width, unsigned header, unsigned reference);
 /* Header, names, heap, HEAP_DUMP_END (with a HEAP_DUMP as the heap record: none) into `out`; frees the vm. */
 void vm_finish(struct vm *vm, const char *version, struct writer *out);
 /* Ends the open segment and begins another. */
