@@ -21,8 +21,10 @@ struct options {
 };
 
 #define OPTION(template, member) { template, offsetof(struct options, member), 1 }
+/* FUSE_OPT_KEY, in a way that clang's -Wconversion takes. */
+#define KEY(template, key) { template, UINT32_MAX, key }
 /* fstab's words for mount(8), which libfuse does not know. */
-#define IGNORED(word) FUSE_OPT_KEY(word, KEY_IGNORED)
+#define IGNORED(word) KEY(word, KEY_IGNORED)
 enum { KEY_IGNORED = 1 };
 
 static const struct fuse_opt option_table[] = {
@@ -34,13 +36,13 @@ static const struct fuse_opt option_table[] = {
 	OPTION("-s", single_thread),
 	OPTION("-d", debug),
 	OPTION("debug", debug),
-	FUSE_OPT_KEY("-d", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("debug", FUSE_OPT_KEY_KEEP),
+	KEY("-d", FUSE_OPT_KEY_KEEP),
+	KEY("debug", FUSE_OPT_KEY_KEEP),
 	OPTION("--strict", strict),
 	OPTION("strict", strict),
 	OPTION("clone_fd", clone_fd),
 	OPTION("allow_other", allow_other),
-	FUSE_OPT_KEY("allow_other", FUSE_OPT_KEY_KEEP),
+	KEY("allow_other", FUSE_OPT_KEY_KEEP),
 	OPTION("dump=%s", dump_number),
 	OPTION("max_threads=%s", max_threads),
 	OPTION("uid=%s", uid),

@@ -9,7 +9,8 @@
  *     cutreader pieces FILE		writes a file to standard output in pieces of 64 KiB out of order
  *
  * The rule for `read`: what is read is what was kept, or the read fails with EIO. Everything else is wrong: a
- * byte, a size, an end too soon, a name too few, another error, an answer that does not come. It prints
+ * byte, a size, an end too soon, a name too few, another error, an answer that does not come. It prints "reading"
+ * once it heeds signals, and in the end
  * "reads N errors N wrong N" and the errors by files, links and folders; what was wrong, the first few, before.
  *
  * The kernel must not answer in the server's place. So files are opened with O_DIRECT, or their cached pages are
@@ -452,6 +453,7 @@ static int read_all(char *mount_point, const char *path)
 		if (!readers[i].buffer || pthread_create(&threads[i], NULL, read_on, &readers[i]))
 			return failed("starting threads");
 	}
+	puts("reading");
 	if (pthread_create(&forgetting, NULL, forget_on, mount_point))
 		return failed("starting threads");
 	for (bool ended = false; !ended || counted() < COUNTED_LEAST;) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES 3000		/* looked at in all, */
+#define NODES 600		/* looked at in all, */
 #define ENTRIES 60		/* and in one folder */
 #define FILE_BYTES (1 << 20)	/* read of one file */
 #define DUMPS 3

@@ -36,7 +36,7 @@ mounts_left() {
 
 clean() {
 	status=$?
-	trap - EXIT INT TERM
+	trap - EXIT HUP INT PIPE TERM
 	set +e
 	cd /
 	for pid in $started; do
@@ -51,7 +51,10 @@ clean() {
 	exit "$status"
 }
 trap clean EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
+# Or `mount-tree.sh | head` leaves its mount behind.
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
 ### TAP

@@ -32,11 +32,14 @@ ended() {
 	is "$3: unmounted, the server ends with status 0" "$rc $(is_mounted_at "$2" && echo still mounted)" "0 "
 }
 
-# read_start: cutreader reads $mnt in the background.
+# read_start: cutreader reads $mnt in the background, and heeds signals.
+reading() { grep -q '^reading' "$tmp/reader"; }
 read_start() {
+	: >"$tmp/reader"
 	"$cutreader" read "$mnt" "$tmp/golden" >"$tmp/reader" 2>&1 &
 	reader=$!
 	started="$started $reader"
+	until_true reading || fail "reads" "$(cat "$tmp/reader")"
 }
 
 # read_end WHAT: what it found since SIGUSR1 goes to $reads, $errors and so on.
@@ -170,18 +173,36 @@ changed "removed" fine removed
 changed "touched" fine touched
 changed "appended to" fine appended
 
+### What lies before a cut stays readable
+
+cp "$original" "$dump"
+serve "$dump" "$mnt"
+array=$(sed -n 2p "$mnt/classes/byte[]/instances.tsv" | cut -f 1)
+string=$(sed -n 2p "$mnt/strings/strings.tsv" | cut -f 1)
+cp "$(object "$array")/data.bin" "$tmp/array"
+cp "$(object "$string")/value.txt" "$tmp/string"
+ended "$server" "$mnt" "before the cut"
+# served_before_cut WHAT: another mount, that knows nothing yet, of what is cut in the middle then
+served_before_cut() {
+	check "$1: an array before it is served" cmp "$(object "$array")/data.bin" "$tmp/array"
+	check "$1: a text before it is served" cmp "$(object "$string")/value.txt" "$tmp/string"
+	check "$1: the dump's bytes before it are served" cmp -n $((middle - 1000000)) "$mnt/raw.hprof" "$original"
+	check "$1: a table of classes is served" grep -q '^test.Holder' "$mnt/classes.tsv"
+}
+serve "$dump" "$mnt"
+truncate -s "$middle" "$dump"
+# Who finds out, gets the error.
+refused "cut in the middle: the first to read gets an error" "Input/output error" cat "$mnt/raw.hprof"
+served_before_cut "cut in the middle"
+ended "$server" "$mnt" "cut in the middle"
+
 ### A disk that fails: the dump is a file of another mount, whose own dump is cut. Its size stays what it was.
 
 cp "$original" "$dump"
 serve "$dump" "$tmp/disk"
 disk=$server
-# What lies in the first tenth and is read from there later: an array, a text.
 serve "$tmp/disk/raw.hprof" "$mnt"
 outer=$server
-array=$(sed -n 2p "$mnt/classes/byte[]/instances.tsv" | cut -f 1)
-string=$(sed -n 2p "$mnt/strings/strings.tsv" | cut -f 1)
-cp "$(object "$array")/data.bin" "$tmp/array"
-cp "$(object "$string")/value.txt" "$tmp/string"
 inner=$(stat -c %s "$tmp/disk/raw.hprof")
 truncate -s "$middle" "$dump"
 # The one request that finds out fails wherever it reads; not one of the outer mount's, please.
@@ -191,10 +212,7 @@ read_start
 read_end "failing disk"
 is "failing disk: reads fail" "$([ "$errors" -gt 0 ] && echo yes)" yes
 is "failing disk: others do not" "$([ "$reads" -gt 100 ] && echo yes)" yes
-check "failing disk: an array before it is served" cmp "$(object "$array")/data.bin" "$tmp/array"
-check "failing disk: a text before it is served" cmp "$(object "$string")/value.txt" "$tmp/string"
-check "failing disk: the dump's bytes before it are served" cmp -n $((middle - 1000000)) "$mnt/raw.hprof" "$original"
-check "failing disk: a table whose objects are whole is served" grep -q '^test.Holder' "$mnt/classes.tsv"
+served_before_cut "failing disk"
 ended "$outer" "$mnt" "failing disk"
 ended "$disk" "$tmp/disk" "the disk"
 

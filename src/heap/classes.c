@@ -151,7 +151,8 @@ static int gather(struct heap *heap)
 		classes[n].id = read_id(data + scan->class_dumps[i] + 1, heap->id_width);
 	}
 	for (size_t i = 0; i < hprof->load_class.count; i++)
-		classes[n++].id = hprof->load_class.entries[i].id;
+		if (hprof->load_class.entries[i].id)
+			classes[n++].id = hprof->load_class.entries[i].id;
 	for (size_t i = TYPE_COUNT; i < scan->tally_count; i++)
 		classes[n++].id = scan->tallies[i].id;
 	qsort(classes, n, sizeof *classes, compare_classes);

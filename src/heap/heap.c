@@ -45,27 +45,25 @@ void heap_close(struct heap *heap)
 	memset(heap, 0, sizeof *heap);
 }
 
-/* Places that heap_same() looks at, of each kind. */
-#define SAMPLES 256
-
 bool heap_same(const struct heap *heap)
 {
 	const struct index *ix = &heap->scan.index;
 	const struct hprof *hprof = heap->hprof;
-	const uint8_t *p = input_at(heap->in, 0, hprof->header_size);
-	if (!p || memcmp(p, hprof->version, strlen(hprof->version) + 1) || be64(p + hprof->header_size - 8) != hprof->time_ms)
+	const uint64_t end = atomic_load(&heap->in->good_end), need = 1 + heap->id_width;
+	const uint8_t *data = heap->in->data;
+	if (end < hprof->header_size || memcmp(data, hprof->version, strlen(hprof->version) + 1) ||
+	    be64(data + hprof->header_size - 8) != hprof->time_ms)
 		return false;
-	for (size_t i = 0; i < SAMPLES && i < ix->block_count; i++) {
-		const struct block *block = &ix->blocks[ix->block_count <= SAMPLES ? i : ix->block_count / SAMPLES * i];
-		p = input_at(heap->in, block->offset, 1 + heap->id_width);
-		if (!p || !subrecord_is_object(*p) || (!block->dense && read_id(p + 1, heap->id_width) != block->lowest))
+	for (size_t i = 0; i < ix->block_count && ix->blocks[i].offset + need <= end; i++) {
+		const uint8_t *p = data + ix->blocks[i].offset;
+		if (!subrecord_is_object(*p) || (!ix->blocks[i].dense && read_id(p + 1, heap->id_width) != ix->blocks[i].lowest))
 			return false;
 	}
-	for (uint32_t i = 0; i < SAMPLES && i < heap->class_count; i++) {
-		const uint32_t number = heap->class_count <= SAMPLES ? i : heap->class_count / SAMPLES * i;
-		const struct class *class = &heap->classes[number];
-		p = class->offset ? input_at(heap->in, class->offset, 1 + heap->id_width) : NULL;
-		if (class->offset && (!p || *p != SUB_CLASS_DUMP || read_id(p + 1, heap->id_width) != class->id))
+	for (uint32_t i = 0; i < heap->class_count; i++) {
+		const struct class *class = &heap->classes[i];
+		const uint8_t *p = data + class->offset;
+		if (class->offset && class->offset + need <= end &&
+		    (*p != SUB_CLASS_DUMP || read_id(p + 1, heap->id_width) != class->id))
 			return false;
 	}
 	return true;

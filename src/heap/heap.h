@@ -100,7 +100,7 @@ int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsig
 	      scan_progress *progress, void *context);
 void heap_close(struct heap *heap);
 
-/* Looks at some of the places that the index knows: is what was scanned still there? */
+/* Looks at all places that the index knows, up to where the file is cut: is what was scanned still there? */
 bool heap_same(const struct heap *heap);
 
 /* --- classes (classes.c) --- */

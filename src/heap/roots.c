@@ -25,7 +25,7 @@ static struct roots *make_roots(const struct heap *heap)
 		free(list);
 		return NULL;
 	}
-	const uint8_t *p = heap->scan.roots.data, *end = p + heap->scan.roots.len;
+	const uint8_t *p = heap->scan.roots.data, *end = p ? p + heap->scan.roots.len : NULL;
 	uint64_t offset = 0;
 	while (p < end && n < most) {
 		offset += varint_read(&p, end);

@@ -263,6 +263,10 @@ static uint64_t take_segment(struct hprof *h, unsigned tag, uint64_t body, uint6
 		segment.cut = segment.end == size;
 	}
 	/* A HEAP_DUMP is a whole dump; segments belong together until a HEAP_DUMP_END. */
+	if (h->dump_count == DUMPS_MOST && (tag == RECORD_HEAP_DUMP || h->ended)) {
+		notes_add(h->notes, "heap dumps past the thousandth", body - RECORD_HEADER, segment.end - body, NULL);
+		return segment.end;
+	}
 	if ((tag == RECORD_HEAP_DUMP || !h->dump_count || h->ended) && add_dump(h))
 		return 0;
 	if (reserve((void **)&h->segments, h->segment_count, &h->segment_capacity, sizeof *h->segments))

@@ -43,6 +43,9 @@ struct dump {
 	size_t first_segment, segment_count;
 };
 
+/* More than anybody wrote; each costs tables of its own, however small it is. */
+#define DUMPS_MOST 1000
+
 struct hprof {
 	const struct input *in;
 	struct notes *notes;

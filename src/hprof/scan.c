@@ -206,7 +206,8 @@ int scan_dump(struct scan *scan, const struct hprof *hprof, const struct dump *d
 	scan->hprof = hprof;
 	scan->index.in = hprof->in;
 	scan->index.id_width = hprof->id_width;
-	const struct segment *segments = hprof->segments + dump->first_segment;
+	static const struct segment none;
+	const struct segment *segments = dump->segment_count ? &hprof->segments[dump->first_segment] : &none;
 	const bool android = !strcmp(hprof->version, "JAVA PROFILE 1.0.3");
 	uint64_t total = 0;
 	for (size_t i = 0; i < dump->segment_count; i++)

@@ -10,7 +10,7 @@ static void *grow(struct worker *w, void *items, size_t count, size_t *capacity,
 {
 	if (count < *capacity)
 		return items;
-	const size_t wanted = *capacity ? *capacity * 2 : 256;
+	const size_t wanted = *capacity ? *capacity * 2 : 16;
 	void *grown = reallocarray(items, wanted, size);
 	if (!grown) {
 		w->error = -1;
@@ -27,7 +27,7 @@ static size_t hash_id(uint64_t id, size_t slots)
 
 void worker_rehash(struct worker *w)
 {
-	const size_t wanted = w->slot_count ? w->slot_count * 2 : 4096;
+	const size_t wanted = w->slot_count ? w->slot_count * 2 : 64;
 	uint32_t *slots = calloc(wanted, sizeof *slots);
 	if (!slots) {
 		w->error = -1;
@@ -160,6 +160,22 @@ static bool is_synthetic(const struct worker *w, uint64_t id)
 	return w->android && ((id & 7) != 0 || (w->previous_string && id - w->previous_id <= 16));
 }
 
+/* 0 is the id of nothing. What claims it, or a class of that id, is passed over, in the walks of blocks too. */
+static void pass_nameless(struct worker *w, const uint8_t *p, uint64_t offset, uint64_t size)
+{
+	end_block(w);
+	w->gap_known = false;
+	notes_add(w->hprof->notes, "objects or classes with id 0, or of a class with id 0", offset, size, "tag 0x%02x", *p);
+}
+
+static bool is_nameless(const uint8_t *p, unsigned id_width)
+{
+	if (!read_id(p + 1, id_width))
+		return true;
+	return (*p == SUB_INSTANCE_DUMP && !read_id(p + 5 + id_width, id_width)) ||
+	       (*p == SUB_OBJ_ARRAY_DUMP && !read_id(p + 9 + id_width, id_width));
+}
+
 static void take_object(struct worker *w, const uint8_t *p, uint64_t offset)
 {
 	const unsigned I = w->hprof->id_width;
@@ -277,7 +293,9 @@ static void scan_records(struct worker *w, uint64_t at, uint64_t end, bool cut)
 			continue;
 		}
 		w->subs[*p]++;
-		if (*p >= SUB_INSTANCE_DUMP && *p <= SUB_PRIM_ARRAY_DUMP)
+		if ((subrecord_is_object(*p) || *p == SUB_CLASS_DUMP) && is_nameless(p, I))
+			pass_nameless(w, p, at, size);
+		else if (*p >= SUB_INSTANCE_DUMP && *p <= SUB_PRIM_ARRAY_DUMP)
 			take_object(w, p, at);
 		else if (*p == SUB_PRIM_ARRAY_NODATA && type_width(p[9 + I], I) && p[9 + I] != TYPE_OBJECT)
 			take_object(w, p, at);
@@ -321,7 +339,7 @@ void *worker_run(void *argument)
 int worker_prepare(struct worker *w)
 {
 	memset(w->array_gaps, 0xff, sizeof w->array_gaps);
-	w->tally_capacity = 256;
+	w->tally_capacity = 2 * TYPE_COUNT;
 	w->tallies = calloc(w->tally_capacity, sizeof *w->tallies);
 	if (!w->tallies)
 		return -1;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,21 +80,35 @@ static int64_t written_at(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+/* The file was written to since it was last looked at. */
+static void look_again(struct input *in, const struct stat *st)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const int64_t written = written_at(st);
+	const uint64_t size = (uint64_t)st->st_size;
+	pthread_mutex_lock(&lock);
+	if (written != atomic_load(&in->written) || size != atomic_load(&in->seen_size)) {
+		if (size < atomic_load(&in->seen_size)) {
+			lower_end(in, size);
+			if (in->same && !in->same(in->same_context))
+				lower_end(in, 0);
+		} else {
+			lower_end(in, 0);
+		}
+		atomic_store(&in->seen_size, size);
+		atomic_store(&in->written, written);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 bool input_unharmed(struct input *in, uint64_t epoch)
 {
 	struct stat st;
-	/* A cut in the middle of a page leaves zeros up to the page's end, without a signal. */
+	/* Also for a cut in the middle of a page, which leaves zeros up to the page's end, without a signal. */
 	if (fstat(in->fd, &st))
 		return false;
-	if ((uint64_t)st.st_size < in->size)
-		lower_end(in, (uint64_t)st.st_size);
-	/* Written to: touched, grown, or another dump's bytes by now, perhaps of the same size. */
-	const int64_t written = written_at(&st);
-	if (written != atomic_load(&in->written)) {
-		if (in->same && !in->same(in->same_context))
-			lower_end(in, 0);
-		atomic_store(&in->written, written);
-	}
+	if (written_at(&st) != atomic_load(&in->written) || (uint64_t)st.st_size != atomic_load(&in->seen_size))
+		look_again(in, &st);
 	return !input_touched_bad && atomic_load(&input_epoch) == epoch;
 }
 
@@ -137,6 +152,7 @@ int input_open(struct input *in, const char *path, char *error, size_t error_siz
 	in->data = data;
 	atomic_store(&in->good_end, in->size);
 	atomic_store(&in->written, written_at(&in->st));
+	atomic_store(&in->seen_size, in->size);
 	return 0;
 fail:
 	input_close(in);

@@ -14,6 +14,10 @@
  *     ... decode through input_at() ...
  *     if (!input_unharmed(in, epoch)) answer EIO;
  *
+ * Of a file that was only cut, what is left is served. One that was written to otherwise is given up as a whole,
+ * since nobody knows where: even a touch, and even what was appended. (A dump that is replaced by another under
+ * its name stays as it was: the descriptor holds the old file.)
+ *
  * A struct input owns its descriptor and mapping; pointers from input_at() live as long as it does.
  */
 #ifndef HEAPFS_INPUT_H
@@ -36,7 +40,8 @@ struct input {
 	_Atomic unsigned bad_count;
 	_Atomic uint64_t bad_pages[INPUT_BAD_PAGES]; /* offsets of pages that are not */
 	_Atomic int64_t written;   /* when the file was last written to, in ns, as far as was looked into */
-	/* Asked when the file was written to: is it still the same dump? NULL: not known, assume so. */
+	_Atomic uint64_t seen_size; /* its size then */
+	/* Asked when the file was cut: is what is left still the same dump's beginning? NULL: assume so. */
 	bool (*same)(const void *context);
 	const void *same_context;
 	struct stat st;		/* as it was when opened */
