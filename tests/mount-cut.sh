@@ -125,6 +125,8 @@ appended() {
 	echo >>"$dump"
 }
 
+scribbled() { printf 'scribbled' | dd of="$dump" bs=1 seek="$((size / 2))" conv=notrunc 2>/dev/null; }
+
 # with_dump ORIGINAL OTHER: what is mounted, and another one of the same size. Keeps what it must hold.
 with_dump() {
 	original=$1 other=$2
@@ -170,8 +172,10 @@ is "a larger dump" "$([ "$(stat -c %s "$tmp/larger.hprof")" -gt "$size" ] && ech
 changed "written over with a larger dump" harm written_over "$tmp/larger.hprof"
 changed "replaced by rename" fine renamed
 changed "removed" fine removed
-changed "touched" fine touched
-changed "appended to" fine appended
+# Whoever writes to a dump may have changed any byte of it, and nobody says which: it is given up as a whole.
+changed "touched" harm touched
+changed "appended to" harm appended
+changed "written to in the middle" harm scribbled
 
 ### What lies before a cut stays readable
 

@@ -68,13 +68,15 @@ def unescape(string):
 
 
 def table(path):
-    """Rows of a TSV file as dictionaries, still escaped. A field called as a column before it is: name'."""
+    """Rows of a TSV file as dictionaries, still escaped. A field called as one of heapfs's columns is: name'."""
     lines = text(path).split("\n")
     if lines.pop() != "":
         raise ValueError("no line end at the end of " + path)
     head = []
     for name in lines[0].split("\t"):
-        head.append(name + "'" if name in head else name)
+        head.append(re.sub("^(id|shallow|heap)@0x[0-9a-f]+$", r"\1'", name))
+    if len(set(head)) != len(head):
+        raise ValueError("two columns of one name in " + path)
     return [dict(zip(head, line.split("\t"), strict=True)) for line in lines[1:]]
 
 

@@ -93,10 +93,14 @@ static int serve(struct fuse_session *session, struct mount_point *point, const 
 	int rc = EXIT_FAILURE;
 	if (fuse_set_signal_handlers(session))
 		goto out;
-	/* A server that is just ending may have removed the folder, which was its own, since it was looked at. */
-	if (!mkdir(point->path, 0755))
-		point->made = true;
-	if (fuse_session_mount(session, point->path)) {
+	/* A server that is just ending may remove the folder, which was its own, any moment until it is mounted on. */
+	int failed;
+	do {
+		if (!mkdir(point->path, 0755))
+			point->made = true;
+		failed = fuse_session_mount(session, point->path);
+	} while (failed && access(point->path, F_OK) && errno == ENOENT);
+	if (failed) {
 		fprintf(stderr, "heapfs: cannot mount on %s%s\n", point->path,
 			access("/dev/fuse", F_OK) ? ": there is no /dev/fuse (in a container: --device /dev/fuse "
 						    "--cap-add SYS_ADMIN; elsewhere: modprobe fuse)" :
