@@ -94,12 +94,14 @@ static int serve(struct fuse_session *session, struct mount_point *point, const 
 	if (fuse_set_signal_handlers(session))
 		goto out;
 	/* A server that is just ending may remove the folder, which was its own, any moment until it is mounted on. */
-	int failed;
-	do {
+	int failed = -1;
+	for (int attempt = 0; attempt < 3 && failed; attempt++) {
 		if (!mkdir(point->path, 0755))
 			point->made = true;
 		failed = fuse_session_mount(session, point->path);
-	} while (failed && access(point->path, F_OK) && errno == ENOENT);
+		if (!access(point->path, F_OK))
+			break;
+	}
 	if (failed) {
 		fprintf(stderr, "heapfs: cannot mount on %s%s\n", point->path,
 			access("/dev/fuse", F_OK) ? ": there is no /dev/fuse (in a container: --device /dev/fuse "
