@@ -99,7 +99,8 @@ static int serve(struct fuse_session *session, struct mount_point *point, const 
 		if (!mkdir(point->path, 0755))
 			point->made = true;
 		failed = fuse_session_mount(session, point->path);
-		if (!access(point->path, F_OK))
+		/* Not looked at once it is mounted: nobody answers yet. */
+		if (failed && !access(point->path, F_OK))
 			break;
 	}
 	if (failed) {
