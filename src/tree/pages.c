@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct pages_entry {
 	uint64_t ino, size;
@@ -53,7 +54,7 @@ bool pages_next(struct pages *pages)
 		}
 		pages->offsets[pages->offset_count++] = pages->base;
 	}
-	return true;
+	return pages->piece != pages->until;
 }
 
 static size_t slot_of(const struct pages_cache *cache, uint64_t ino)
@@ -109,6 +110,53 @@ static void keep(struct pages_cache *cache, uint64_t ino, const struct pages *pa
 	free(entry); /* another thread was first */
 }
 
+/* One thread's part of the pieces, of which it finds the size. */
+struct share {
+	pthread_t thread;
+	bool started, touched_bad;
+	const struct pages_ops *ops;
+	const struct node *node;
+	struct pages pages;
+};
+
+static void *find_size(void *argument)
+{
+	struct share *share = argument;
+	input_touched_bad = false;
+	share->ops->write(share->node, share->pages.piece, &share->pages);
+	share->touched_bad = input_touched_bad;
+	return NULL;
+}
+
+/* Below this many pieces a thread costs more than it saves. */
+#define SHARE_PIECES 16384
+#define SHARES_MOST 16
+
+/* Puts the parts, in their order, together in the first. False without memory. */
+static bool join_shares(struct share *shares, unsigned count)
+{
+	struct pages *all = &shares[0].pages;
+	bool whole = !all->text.failed;
+	for (unsigned i = 1; i < count && whole; i++) {
+		const struct pages *part = &shares[i].pages;
+		const size_t joined = all->offset_count + part->offset_count;
+		uint64_t *offsets = reallocarray(all->offsets, joined + 1, sizeof *offsets);
+		whole = offsets && !part->text.failed;
+		if (offsets)
+			all->offsets = offsets;
+		for (size_t j = 0; whole && j < part->offset_count; j++)
+			all->offsets[all->offset_count + j] = all->base + part->offsets[j];
+		all->offset_count = joined;
+		all->base += part->base;
+		all->piece = part->piece;
+	}
+	for (unsigned i = 1; i < count; i++)
+		free(shares[i].pages.offsets);
+	for (unsigned i = 0; i < count; i++)
+		text_free(&shares[i].pages.text);
+	return whole;
+}
+
 int pages_size(struct pages_cache *cache, uint64_t ino, const struct pages_ops *ops, const struct node *node,
 	       uint64_t *size)
 {
@@ -117,15 +165,37 @@ int pages_size(struct pages_cache *cache, uint64_t ino, const struct pages_ops *
 		*size = entry->size;
 		return 0;
 	}
-	struct pages pages = { .step = ops->step };
-	ops->write(node, 0, &pages);
-	*size = pages.base;
-	const bool failed = pages.text.failed;
-	if (!failed && !input_touched_bad && pages.piece > ops->step)
-		keep(cache, ino, &pages);
-	free(pages.offsets);
-	text_free(&pages.text);
-	return failed ? ENOMEM : 0;
+	struct share shares[SHARES_MOST];
+	const uint64_t pieces = ops->pieces ? ops->pieces(node) : 0;
+	const long cores = pieces / SHARE_PIECES < 2 ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned count = cores < 1 ? 1 : cores > SHARES_MOST ? SHARES_MOST : (unsigned)cores;
+	if (pieces / SHARE_PIECES < count)
+		count = (unsigned)(pieces / SHARE_PIECES) + 1;
+	const uint64_t each = (pieces / count / ops->step + 1) * ops->step;
+	for (unsigned i = 0; i < count; i++) {
+		shares[i] = (struct share){ .ops = ops, .node = node };
+		shares[i].pages.step = ops->step;
+		shares[i].pages.piece = i * each;
+		shares[i].pages.until = i + 1 < count ? (i + 1) * each : 0;
+		shares[i].started = i && !pthread_create(&shares[i].thread, NULL, find_size, &shares[i]);
+	}
+	bool touched_bad = input_touched_bad;
+	for (unsigned i = 0; i < count; i++)
+		if (!shares[i].started)
+			find_size(&shares[i]);
+	for (unsigned i = 0; i < count; i++) {
+		if (shares[i].started)
+			pthread_join(shares[i].thread, NULL);
+		touched_bad |= shares[i].touched_bad;
+	}
+	input_touched_bad = touched_bad;
+	struct pages *pages = &shares[0].pages;
+	const bool whole = join_shares(shares, count);
+	*size = pages->base;
+	if (whole && !touched_bad && pages->piece > ops->step)
+		keep(cache, ino, pages);
+	free(pages->offsets);
+	return whole ? 0 : ENOMEM;
 }
 
 int pages_read(struct pages_cache *cache, uint64_t ino, const struct pages_ops *ops, const struct node *node,

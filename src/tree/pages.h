@@ -24,6 +24,8 @@ struct pages_ops {
 	 * returning when that is false. Piece 0 always exists.
 	 */
 	void (*write)(const struct node *node, uint64_t first, struct pages *pages);
+	/* How many pieces there are; NULL where that is few. Of many, all cores find the size. */
+	uint64_t (*pieces)(const struct node *node);
 };
 
 struct pages {
@@ -31,6 +33,7 @@ struct pages {
 	/* Internal. */
 	uint64_t step, piece, base;	/* `base`: offset in the file of the text's first byte */
 	uint64_t from, to;		/* what is wanted; to is 0 while the size is being found */
+	uint64_t until;			/* the piece to stop before, then; 0: none */
 	uint64_t *offsets;
 	size_t offset_count, offset_capacity;
 };

@@ -151,7 +151,12 @@ static void write_instances(const struct node *node, uint64_t first, struct page
 	members_free(&members);
 }
 
-const struct pages_ops instances_pages = { .step = TABLE_STEP, .write = write_instances };
+static uint64_t instance_lines(const struct node *node)
+{
+	return 1 + node_class(node)->count;
+}
+
+const struct pages_ops instances_pages = { .step = TABLE_STEP, .write = write_instances, .pieces = instance_lines };
 
 static void write_strings(const struct node *node, uint64_t first, struct pages *pages)
 {
@@ -188,4 +193,10 @@ static void write_strings(const struct node *node, uint64_t first, struct pages 
 	}
 }
 
-const struct pages_ops strings_pages = { .step = TABLE_STEP, .write = write_strings };
+static uint64_t string_lines(const struct node *node)
+{
+	const struct heap *heap = node->heap;
+	return 1 + (heap->string_class == CLASS_NONE ? 0 : heap->classes[heap->string_class].count);
+}
+
+const struct pages_ops strings_pages = { .step = TABLE_STEP, .write = write_strings, .pieces = string_lines };
