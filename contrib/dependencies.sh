@@ -33,6 +33,7 @@ package() {
 	pacman:lib:zlib) echo zlib ;;
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
+	apt:mtree) echo mtree-netbsd ;;
 	*:python3) echo python3 ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;

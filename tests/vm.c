@@ -128,7 +128,9 @@ uint64_t vm_class(struct vm *vm, const struct class_spec *from, bool dump)
 		class.types[i] = fields[i].type;
 	for (unsigned i = 0; i < spec.field_count; i++)
 		declared += type_width(fields[i].type, vm->heap.id_width);
-	class.end = lay_out(vm, super ? super->end : vm->header, class.types, class.type_count);
+	/* ART's java.lang.Object has its header as fields. */
+	const unsigned first_field = vm->kind == VM_ART ? 0 : vm->header;
+	class.end = lay_out(vm, super ? super->end : first_field, class.types, class.type_count);
 	class.size = (uint32_t)align_up(class.end, 8);
 	/* ART declares true sizes, HotSpot the sum of the fields. */
 	for (const struct vm_class *up = super; up; up = find_class(vm, up->super))
@@ -211,8 +213,6 @@ void vm_init_layout(struct vm *vm, enum vm_kind kind, unsigned id_width, unsigne
 	};
 	vm->object = vm_define(vm, kind == VM_ART ? "java.lang.Object" : "java/lang/Object", 0,
 			       kind == VM_ART ? "shadow$_klass_:L shadow$_monitor_:I" : "");
-	if (kind == VM_ART)
-		vm->classes[0].end = vm->classes[0].size = 8; /* these two are the header */
 	vm->class = vm_define(vm, kind == VM_ART ? "java.lang.Class" : "java/lang/Class", vm->object, "");
 	if (kind == VM_ART) {
 		/* `value` is no field: ART adds it to the dump. The characters follow the other two. */
