@@ -106,7 +106,7 @@ static int compare_classes(const void *a, const void *b)
 	return ox < oy ? -1 : ox > oy;
 }
 
-static const struct class *find_id(const struct heap *heap, uint64_t id)
+uint32_t class_from(const struct heap *heap, uint64_t id)
 {
 	uint32_t low = 0, high = heap->class_count;
 	while (low < high) {
@@ -116,12 +116,13 @@ static const struct class *find_id(const struct heap *heap, uint64_t id)
 		else
 			high = mid;
 	}
-	return low < heap->class_count && heap->classes[low].id == id ? &heap->classes[low] : NULL;
+	return low;
 }
 
 const struct class *class_find(const struct heap *heap, uint64_t id)
 {
-	return id ? find_id(heap, id) : NULL;
+	const uint32_t number = id ? class_from(heap, id) : heap->class_count;
+	return number < heap->class_count && heap->classes[number].id == id ? &heap->classes[number] : NULL;
 }
 
 const struct class *class_by_name(const struct heap *heap, const char *name)

@@ -108,6 +108,8 @@ bool heap_same(const struct heap *heap);
 int classes_open(struct heap *heap);
 void classes_close(struct heap *heap);
 
+/* Number of the first class with an id >= `id`; class_count if there is none. */
+uint32_t class_from(const struct heap *heap, uint64_t id);
 /* The class with this id; NULL for 0 and for what is no class. */
 const struct class *class_find(const struct heap *heap, uint64_t id);
 const struct class *class_by_name(const struct heap *heap, const char *name);

@@ -61,13 +61,6 @@ uint32_t worker_tally(struct worker *w, uint64_t id, enum tally_kind kind)
 	return number;
 }
 
-/* Turns the blocks of the last window, which hold a few objects each, into dense ones. */
-static void enter_dense_mode(struct worker *w)
-{
-	w->dense_mode = true;
-	w->window_blocks = w->window_objects = w->window_falls = 0;
-}
-
 static void end_block(struct worker *w)
 {
 	if (!w->block.count)
@@ -97,7 +90,7 @@ static void end_block(struct worker *w)
 		/* Fewer than 8 objects a block: 4 bytes an object and more. A dense entry costs 12, but its
 		   lookup stays logarithmic, while such blocks all overlap. */
 		if (!w->dense_mode && w->window_objects < WINDOW * 8)
-			enter_dense_mode(w);
+			w->dense_mode = true;
 		else if (w->dense_mode && w->window_falls < w->window_objects / 32)
 			w->dense_mode = false;
 		w->window_blocks = w->window_objects = w->window_falls = 0;

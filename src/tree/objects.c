@@ -16,20 +16,13 @@
 #define HIGH_SHIFT 28
 #define LOW_SHIFT 16
 
-/* The first dumped class with an id >= `id`. */
-static const struct class *class_from(const struct heap *heap, uint64_t id)
+/* The first class with an id >= `id` that is in the dump as an object, not by name only. */
+static const struct class *dumped_class_from(const struct heap *heap, uint64_t id)
 {
-	uint32_t low = 0, high = heap->class_count;
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-		if (heap->classes[mid].id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low < heap->class_count && !heap->classes[low].offset)
-		low++;
-	return low < heap->class_count ? &heap->classes[low] : NULL;
+	uint32_t number = class_from(heap, id);
+	while (number < heap->class_count && !heap->classes[number].offset)
+		number++;
+	return number < heap->class_count ? &heap->classes[number] : NULL;
 }
 
 /* The lowest id >= `id` of an object or class, and where its sub-record is. */
@@ -38,7 +31,7 @@ static bool first_from(const struct heap *heap, uint64_t id, uint64_t *lowest, u
 	struct found found;
 	const bool object = index_successor(&heap->scan.index, id, lowest) &&
 			    index_find(&heap->scan.index, *lowest, &found);
-	const struct class *class = class_from(heap, id);
+	const struct class *class = dumped_class_from(heap, id);
 	if (object)
 		*offset = found.offset;
 	if (class && (!object || class->id < *lowest)) {
@@ -138,7 +131,7 @@ void list_objects_low(const struct node *folder, uint64_t from, struct listing *
 		return;
 	const uint64_t first = (id >> LOW_SHIFT << LOW_SHIFT) + from, last = id | 0xffff;
 	const ptrdiff_t count = index_range(&heap->scan.index, first, last, &objects);
-	const struct class *class = class_from(heap, first);
+	const struct class *class = dumped_class_from(heap, first);
 	struct text name = { 0 };
 	for (ptrdiff_t i = 0; count >= 0;) {
 		const bool is_class = class && class->id <= last && (i == count || class->id <= objects[i].id);
@@ -150,7 +143,7 @@ void list_objects_low(const struct node *folder, uint64_t from, struct listing *
 		if (i < count && objects[i].id == at)
 			i++; /* a class goes before an object of its id */
 		if (is_class)
-			class = class_from(heap, at + 1);
+			class = dumped_class_from(heap, at + 1);
 		else if (class_find(heap, at))
 			continue; /* one that is known by name only */
 		name.len = 0;
