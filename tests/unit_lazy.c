@@ -17,6 +17,13 @@
 
 #include <cmocka.h>
 
+/* A touch that is caught is left by a jump, and what was allocated by then stays: no leaks are looked for here. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
 /* Of an array object.txt shows the first elements; no more of it. */
 #define SHOWN_BYTES 1024
 
