@@ -216,9 +216,10 @@ int scan_dump(struct scan *scan, const struct hprof *hprof, const struct dump *d
 	count = count < threads ? count : threads;
 	if (count > dump->segment_count)
 		count = dump->segment_count ? (unsigned)dump->segment_count : 1;
-	struct worker *workers = calloc(count, sizeof *workers);
+	struct worker *workers = aligned_alloc(CACHE_LINES, count * sizeof *workers);
 	if (!workers)
 		return -1;
+	memset(workers, 0, count * sizeof *workers);
 	struct heap_table heaps = { .lock = PTHREAD_MUTEX_INITIALIZER, .count = 1,
 				    .string_class = android ? find_string_class(hprof) : 0 };
 	_Atomic uint64_t done = 0;

@@ -25,22 +25,21 @@ enum tally_kind { TALLY_INSTANCES, TALLY_OBJECT_ARRAYS, TALLY_PRIMITIVE_ARRAYS }
 /* What the scan knows of one class; for primitive arrays, which name no class, of one element type. */
 struct tally {
 	uint64_t id;		/* of the class; a value type for primitive arrays */
-	enum tally_kind kind;
 	uint64_t count;		/* objects */
+	uint32_t min_gap;	/* smallest distance from an object to the next id, or GAP_NONE */
+	uint32_t gap_count;	/* objects with just that distance */
+	uint32_t in_block;	/* while scanning: of the block that is being filled */
+	enum tally_kind kind;
 	uint64_t elements;	/* of all arrays together, but for synthetic ones */
 	uint64_t residues[TALLY_RESIDUES]; /* arrays by their element count modulo 16, likewise */
 	uint64_t synthetic;	/* ART arrays that lie inside other objects; among count */
 	uint64_t synthetic_bytes; /* what those arrays add to the objects that they lie in */
-	uint32_t min_gap;	/* smallest distance from an object to the next id, or GAP_NONE */
-	uint32_t gap_count;	/* objects with just that distance */
 	/*
 	 * Where its objects are, in file order: pairs of varints (blocks since the last pair, objects of this
 	 * class in that block). Rank is file order.
 	 */
 	struct bytes list;
-	/* Used while scanning. */
-	uint32_t in_block;
-	uint64_t last_block, first_block;
+	uint64_t last_block, first_block; /* while scanning: in the list */
 };
 
 struct scan {

@@ -15,9 +15,13 @@ struct heap_table {
 	uint64_t string_class;		/* ART: class id of java.lang.String, 0 if unknown */
 };
 
-/* What one thread gathers from its range of segments. */
+/*
+ * What one thread gathers from its range of segments. Kept apart in memory: what a worker writes for every object
+ * must not lie in a cache line that its neighbour reads for every object.
+ */
+#define CACHE_LINES 128
 struct worker {
-	const struct hprof *hprof;
+	_Alignas(CACHE_LINES) const struct hprof *hprof;
 	const struct segment *segments;
 	size_t segment_count;
 	pthread_t thread;

@@ -110,9 +110,9 @@ static void keep(struct pages_cache *cache, uint64_t ino, const struct pages *pa
 	free(entry); /* another thread was first */
 }
 
-/* One thread's part of the pieces, of which it finds the size. */
+/* One thread's part of the pieces, of which it finds the size. In cache lines of its own: each piece writes there. */
 struct share {
-	pthread_t thread;
+	_Alignas(128) pthread_t thread;
 	bool started, touched_bad;
 	const struct pages_ops *ops;
 	const struct node *node;
