@@ -357,7 +357,8 @@ int sample_big(uint64_t objects, const char *path)
 			*slot = vm_primitive_array(&vm, TYPE_BYTE, bytes, (uint32_t)(i / 8 % 200));
 			break;
 		default:
-			*slot = VM_NEW(&vm, classes[i / 8 % 16], before, before, i);
+			/* Classes take turns in stretches, as programs allocate in phases. */
+			*slot = VM_NEW(&vm, classes[i / 32768 % 16], before, before, i);
 		}
 		i++;
 	}
