@@ -2,10 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by quickstart and check: installs what is missing, through the system's own package manager.
 
-# missing WHAT...: which of the named things are not there. A name with a colon is lib:PKG-CONFIG-NAME.
+# missing WHAT...: which of the named things are not there: commands, lib:PKG-CONFIG-NAME, perl:MODULE, or sanitizers
+# for clang's runtime.
 missing() {
 	for what in "$@"; do
 		case $what in
+		perl:*) perl -e "use ${what#perl:}" >/dev/null 2>&1 || printf '%s ' "$what" ;;
+		sanitizers)
+			echo 'int main(void) { return 0; }' |
+				clang -fsanitize=address,undefined -x c -o /dev/null - >/dev/null 2>&1 || printf '%s ' "$what"
+			;;
 		lib:*) command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "${what#lib:}" || printf '%s ' "$what" ;;
 		*) command -v "$what" >/dev/null 2>&1 || printf '%s ' "$what" ;;
 		esac
@@ -34,6 +40,10 @@ package() {
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
 	apt:mtree) echo mtree-netbsd ;;
+	apt:xz) echo xz-utils ;;
+	*:perl:*) echo perl ;;
+	apt:sanitizers) echo libclang-rt-dev ;;
+	dnf:sanitizers | pacman:sanitizers) echo compiler-rt ;;
 	*:python3) echo python3 ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
