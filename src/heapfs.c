@@ -286,6 +286,9 @@ static int open_dump(struct opened *opened, const struct options *options, unsig
 		fprintf(stderr, "heapfs: %s: the file was cut while it was being read\n", options->dump);
 		return -1;
 	}
+	if (atomic_load(&opened->input.bad_count))
+		notes_add(&opened->notes, "the disk could not give some of the file", atomic_load(&opened->input.bad_pages[0]),
+			  0, "%u pages", atomic_load(&opened->input.bad_count));
 	for (size_t i = 0; i < opened->notes.count; i++)
 		fprintf(stderr, "heapfs: %s: %s\n", options->dump, note_format(&opened->notes.list[i], line, sizeof line));
 	if (options->strict && opened->notes.count) {

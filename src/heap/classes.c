@@ -34,6 +34,19 @@ struct name heap_name(const struct heap *heap, uint64_t name_id)
 	return (struct name){ text, (uint32_t)n };
 }
 
+struct name heap_name_within(const struct heap *heap, uint64_t name_id, const char *instead, uint64_t *budget)
+{
+	uint32_t len;
+	if (hprof_utf8(heap->hprof, name_id, &len) && len && len <= *budget) {
+		*budget -= len;
+		return heap_name(heap, name_id);
+	}
+	char text[48] = "";
+	if (*instead)
+		snprintf(text, sizeof text, "%s-0x%" PRIx64, instead, name_id);
+	return name_copy(text, strlen(text));
+}
+
 struct name block_heap_name(const struct heap *heap, uint64_t offset)
 {
 	size_t block;
@@ -171,7 +184,7 @@ static int gather(struct heap *heap)
 	return 0;
 }
 
-static int describe(struct heap *heap, struct class *class)
+static int describe(struct heap *heap, struct class *class, uint64_t *budget)
 {
 	const unsigned I = heap->id_width;
 	class->super = CLASS_NONE;
@@ -184,7 +197,7 @@ static int describe(struct heap *heap, struct class *class)
 			class->own_width += type_width(p[class->parts.fields + i * (I + 1) + I], I);
 	}
 	const uint64_t load = class->id ? id_table_find(&heap->hprof->load_class, class->id) : 0;
-	struct name raw = heap_name(heap, load ? load_class_name(heap->hprof, load) : 0);
+	struct name raw = heap_name_within(heap, load ? load_class_name(heap->hprof, load) : 0, "", budget);
 	if (!raw.text)
 		return -1;
 	if (raw.len) {
@@ -245,7 +258,7 @@ static int place_primitive_arrays(struct heap *heap)
 }
 
 /* Resolves superclasses, and cuts a chain that leads back to itself. */
-static void link_supers(struct heap *heap)
+static int link_supers(struct heap *heap)
 {
 	for (uint32_t i = 0; i < heap->class_count; i++) {
 		const struct class *super = class_find(heap, heap->classes[i].super_id);
@@ -254,7 +267,7 @@ static void link_supers(struct heap *heap)
 	/* A class is settled once its depth is known; a walk that meets itself has gone in a circle. */
 	uint8_t *state = calloc(heap->class_count + 1, 1);
 	if (!state)
-		return;
+		return -1;
 	for (uint32_t i = 0; i < heap->class_count; i++) {
 		uint32_t at = i, above = CLASS_NONE;
 		while (at != CLASS_NONE && state[at] == 0) {
@@ -283,6 +296,7 @@ static void link_supers(struct heap *heap)
 		}
 	}
 	free(state);
+	return 0;
 }
 
 static const struct heap *sorting; /* qsort has no context; heaps are opened one after another */
@@ -360,13 +374,14 @@ int classes_open(struct heap *heap)
 {
 	if (gather(heap))
 		return -1;
+	/* Classes of several loaders share names, but not to the point of outgrowing the file. */
+	uint64_t budget = 4 * heap->in->size + NAMES_MOST;
 	for (uint32_t i = 0; i < heap->class_count; i++)
-		if (describe(heap, &heap->classes[i]))
+		if (describe(heap, &heap->classes[i], &budget))
 			return -1;
 	if (place_primitive_arrays(heap))
 		return -1;
-	link_supers(heap);
-	return link_children(heap) || link_tallies(heap) ? -1 : 0;
+	return link_supers(heap) || link_children(heap) || link_tallies(heap) ? -1 : 0;
 }
 
 void classes_close(struct heap *heap)
@@ -404,15 +419,10 @@ const struct field *class_fields(const struct heap *heap, const struct class *cl
 	if (!fields)
 		return NULL;
 	uint32_t offset = 0;
+	uint64_t budget = NAMES_MOST;
 	for (unsigned i = 0; i < count; i++) {
 		const uint8_t *entry = p + class->parts.fields + i * (I + 1);
-		struct name name = heap_name(heap, read_id(entry, I));
-		if (name.text && !name.len) {
-			char text[32];
-			free((char *)(uintptr_t)name.text);
-			snprintf(text, sizeof text, "field-0x%" PRIx64, read_id(entry, I));
-			name = name_copy(text, strlen(text));
-		}
+		struct name name = heap_name_within(heap, read_id(entry, I), "field", &budget);
 		if (!name.text) {
 			free_fields(fields, i);
 			return NULL;

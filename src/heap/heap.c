@@ -33,7 +33,10 @@ int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsig
 		notes_add(hprof->notes, "objects with the id of another object or class, which is the one shown",
 			  ix->first_duplicate, 0, "%" PRIu64 " objects", ix->duplicates);
 	strings_open(heap);
-	sizes_open(heap);
+	if (sizes_open(heap)) {
+		heap_close(heap);
+		return -1;
+	}
 	return 0;
 }
 

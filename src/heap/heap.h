@@ -154,6 +154,13 @@ uint32_t class_declared_size(const struct heap *heap, const struct class *class)
 
 /* A name of the dump as UTF-8; "" if it is absent. The caller frees name.text. */
 struct name heap_name(const struct heap *heap, uint64_t name_id);
+/*
+ * The same where many names may be one long one: those for which `budget` has no bytes left, and absent ones, are
+ * `instead` and the id, or "" where that is "". The caller frees name.text.
+ */
+struct name heap_name_within(const struct heap *heap, uint64_t name_id, const char *instead, uint64_t *budget);
+/* Bytes for the names of one class's members. */
+#define NAMES_MOST (UINT64_C(16) << 20)
 /* The name of an Android heap, or "-". Not to be freed; valid until the heap is closed. */
 struct name block_heap_name(const struct heap *heap, uint64_t offset);
 
@@ -254,7 +261,8 @@ static inline uint16_t string_unit(const struct string *string, uint64_t i)
 
 /* --- sizes (size.c) --- */
 
-void sizes_open(struct heap *heap);
+/* 0, or -1 without memory. */
+int sizes_open(struct heap *heap);
 uint64_t array_size(const struct heap *heap, uint8_t type, uint64_t length);
 
 /* --- GC roots (roots.c) --- */

@@ -136,7 +136,7 @@ int32_t field_offset(const struct heap *heap, const struct class *class, const c
 		for (unsigned i = 0; fields && i < class->parts.field_count; i++)
 			if (fields[i].type == type && fields[i].name.len == len &&
 			    !memcmp(fields[i].name.text, name, len))
-				return (int32_t)(at + fields[i].offset);
+				return at + fields[i].offset > INT32_MAX ? -1 : (int32_t)(at + fields[i].offset);
 		at += class->own_width;
 	}
 	return -1;

@@ -11,6 +11,8 @@
  */
 #include "heap/heap.h"
 
+#include <stdlib.h>
+
 /* HotSpot lets each class of a hierarchy begin at a new boundary; more than this a level is no such padding. */
 #define PADDING_PER_LEVEL 24
 /* @Contended puts 128 bytes on either side of a field; a class may have several such groups. */
@@ -90,19 +92,16 @@ uint64_t array_size(const struct heap *heap, uint8_t type, uint64_t length)
 	return round_up(sizes->array_base[type] + length * width, sizes->alignment);
 }
 
-/* The sum of the fields, with references as wide as in memory, behind the header. */
-static uint64_t model_size(const struct heap *heap, const struct class *class)
+/* Bytes that a class's own fields take in memory, where references may be narrower than ids. */
+static uint64_t own_size(const struct heap *heap, const struct class *class)
 {
-	uint64_t size = heap->sizes.header;
-	for (const struct class *c = class; c; c = class_super(heap, c)) {
-		size += c->own_width;
-		if (heap->sizes.reference == heap->id_width)
-			continue;
-		const uint8_t *entry = heap->in->data + c->offset + c->parts.fields + heap->id_width;
-		for (unsigned i = 0; i < c->parts.field_count; i++, entry += heap->id_width + 1)
-			size -= *entry == TYPE_OBJECT ? heap->id_width - heap->sizes.reference : 0;
-	}
-	return round_up(size, heap->sizes.alignment);
+	uint64_t size = class->own_width;
+	const uint8_t *entry = heap->in->data + class->offset + class->parts.fields + heap->id_width;
+	if (heap->sizes.reference == heap->id_width)
+		return size;
+	for (unsigned i = 0; i < class->parts.field_count; i++, entry += heap->id_width + 1)
+		size -= *entry == TYPE_OBJECT ? heap->id_width - heap->sizes.reference : 0;
+	return size;
 }
 
 /* The smallest distance behind a class's objects, where enough of them make it believable; else 0. */
@@ -118,28 +117,51 @@ static uint64_t trusted_gap(const struct heap *heap, const struct class *class, 
 	return 0;
 }
 
-static uint64_t instance_size(const struct heap *heap, const struct class *class)
+/* What is known of a class while sizes are found, superclasses first. */
+struct extent {
+	uint64_t fields;	/* header and fields of it and its superclasses, not rounded */
+	uint64_t padding;	/* what it, or the nearest superclass of a trusted size, takes beyond that */
+};
+
+static uint64_t instance_size(const struct heap *heap, const struct class *class, struct extent *extents)
 {
+	struct extent *extent = &extents[class_number(heap, class)];
+	const struct class *super = class_super(heap, class);
+	const struct extent none = { heap->sizes.header, 0 };
+	const struct extent *above = super ? &extents[class_number(heap, super)] : &none;
+	extent->fields = above->fields + own_size(heap, class);
+	const uint64_t model = round_up(extent->fields, heap->sizes.alignment);
+	const uint64_t trusted = trusted_gap(heap, class, model);
+	extent->padding = trusted ? trusted - model : above->padding;
 	if (heap->sizes.declared) /* ART does not count the padding behind the last field */
 		return round_up(class_declared_size(heap, class), heap->sizes.alignment);
-	const uint64_t model = model_size(heap, class), trusted = trusted_gap(heap, class, model);
 	if (trusted || !heap->sizes.addresses)
 		return trusted ? trusted : model;
-	/* What a superclass is known to be padded with, its subclass inherits. */
-	uint64_t size = model;
-	for (const struct class *super = class_super(heap, class); super; super = class_super(heap, super)) {
-		const uint64_t super_model = model_size(heap, super), gap = trusted_gap(heap, super, super_model);
-		if (gap) {
-			size += gap - super_model;
-			break;
-		}
-	}
-	/* What lies between two objects is itself at least as large as the smallest object. A smaller surplus
-	   is the class's own. */
-	const uint64_t gap = class->tally ? class->tally->min_gap : GAP_NONE;
+	/* What a superclass is known to be padded with, its subclass inherits. What lies between two objects is
+	   itself at least as large as the smallest object; a smaller surplus is the class's own. */
+	const uint64_t size = model + above->padding, gap = class->tally ? class->tally->min_gap : GAP_NONE;
 	if (gap != GAP_NONE && gap >= size && gap - size < round_up(heap->sizes.header, heap->sizes.alignment))
 		return gap;
 	return size;
+}
+
+/* Class numbers, superclasses before their subclasses. NULL without memory. */
+static uint32_t *by_depth(const struct heap *heap)
+{
+	uint32_t *starts = calloc(heap->class_count + 2, sizeof *starts);
+	uint32_t *order = malloc((heap->class_count + 1) * sizeof *order);
+	for (uint32_t i = 0; starts && order && i < heap->class_count; i++)
+		starts[heap->classes[i].depth + 1]++;
+	for (uint32_t i = 1; starts && order && i <= heap->class_count; i++)
+		starts[i] += starts[i - 1];
+	for (uint32_t i = 0; starts && order && i < heap->class_count; i++)
+		order[starts[heap->classes[i].depth]++] = i;
+	if (!starts) {
+		free(order);
+		order = NULL;
+	}
+	free(starts);
+	return order;
 }
 
 /* All arrays of a class together, by the remainders of their lengths. */
@@ -154,7 +176,7 @@ static uint64_t arrays_size(const struct heap *heap, const struct class *class)
 	return size;
 }
 
-void sizes_open(struct heap *heap)
+int sizes_open(struct heap *heap)
 {
 	struct sizes *sizes = &heap->sizes;
 	const struct class *root = class_by_name(heap, "java.lang.Object");
@@ -172,15 +194,21 @@ void sizes_open(struct heap *heap)
 	model_addresses(heap);
 	if (sizes->declared)
 		sizes->header = declared;
-	for (uint32_t i = 0; i < heap->class_count; i++) {
-		struct class *class = &heap->classes[i];
+	uint32_t *order = by_depth(heap);
+	struct extent *extents = calloc(heap->class_count + 1, sizeof *extents);
+	for (uint32_t i = 0; order && extents && i < heap->class_count; i++) {
+		struct class *class = &heap->classes[order[i]];
+		class->size = instance_size(heap, class, extents);
+		class->shallow = class->size * class->count;
 		if (class->element_type) {
+			class->size = 0;
 			class->shallow = class->tally ? arrays_size(heap, class) : 0;
-		} else {
-			class->size = instance_size(heap, class);
-			class->shallow = class->size * class->count;
 		}
 	}
+	const bool whole = order && extents;
+	free(order);
+	free(extents);
+	return whole ? 0 : -1;
 }
 
 /* ART writes a String's characters, and parts of class objects and loaders, as arrays: see scan.c. */

@@ -203,8 +203,15 @@ static void count_duplicates(struct index *ix)
 		struct found found;
 		block_walk_start(&walk, ix, ix->by_id[i]);
 		while (block_walk_next(&walk))
+		{
 			if (index_find(ix, walk.id, &found) && found.offset != walk.offset)
 				index_duplicate(ix, walk.offset);
+			/* The first of equal dense entries has no neighbour above to be compared with. */
+			const size_t at = ix->dense_count ? dense_lower_bound(ix, walk.id) : 0;
+			if (at < ix->dense_count && dense_id(&ix->dense[at]) == walk.id &&
+			    dense_offset(&ix->dense[at]) > walk.offset)
+				index_duplicate(ix, dense_offset(&ix->dense[at]));
+		}
 	}
 }
 

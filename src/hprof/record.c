@@ -90,6 +90,8 @@ const uint8_t *hprof_utf8(const struct hprof *hprof, uint64_t id, uint32_t *len)
 	if (body < hprof->id_width)
 		return NULL;
 	*len = body - hprof->id_width;
+	if (*len > NAME_LENGTH_MOST)
+		*len = NAME_LENGTH_MOST;
 	p = input_at(hprof->in, offset + RECORD_HEADER + hprof->id_width, *len);
 	if (!p)
 		*len = 0;
@@ -349,6 +351,14 @@ static int walk_records(struct hprof *h)
 			continue;
 		}
 		if (sense == SENSE_CUT) {
+			/* Cut, or of a damaged length: then records go on somewhere behind its header. */
+			next = find_records(h, off + 1);
+			if (next < size) {
+				notes_add(h->notes, "a record of a damaged length", off, next - off,
+					  "%" PRIu64 " bytes, of which %" PRIu64 " are there", len, left - RECORD_HEADER);
+				off = next;
+				continue;
+			}
 			notes_add(h->notes, "the file ends inside a record", off, left,
 				  "%" PRIu64 " of %" PRIu64 " bytes are there", left - RECORD_HEADER, len);
 			break;
@@ -409,6 +419,14 @@ int hprof_open(struct hprof *h, const struct input *in, struct notes *notes, cha
 		notes_add(notes, "the dump has no HEAP_DUMP_END", in->size, 0, "it may have been cut between segments");
 	id_table_sort(&h->utf8);
 	id_table_sort(&h->load_class);
+	/* Each dump has a table of all classes. */
+	const size_t most = DUMP_CLASSES_MOST / (h->load_class.count + 1) + 1;
+	if (h->dump_count > most) {
+		notes_add(notes, "more heap dumps than can be shown",
+			  h->segment_count ? h->segments[h->dumps[most].first_segment].offset : h->header_size, 0,
+			  "%zu of %zu are", most, h->dump_count);
+		h->dump_count = most;
+	}
 	return 0;
 }
 

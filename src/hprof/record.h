@@ -45,6 +45,10 @@ struct dump {
 
 /* More than anybody wrote; each costs tables of its own, however small it is. */
 #define DUMPS_MOST 1000
+/* Dumps times classes: no file that is not made to do harm comes near. */
+#define DUMP_CLASSES_MOST 500000
+/* Bytes of a name: as long as a class file can hold one. */
+#define NAME_LENGTH_MOST 65535
 
 struct hprof {
 	const struct input *in;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* Below this many bytes a thread costs more than it saves. */
@@ -85,7 +86,7 @@ static int join_roots(struct scan *scan, struct worker *w, uint64_t *last_root)
 /* Joins the workers' finds, in file order, into `scan`. */
 static int join(struct scan *scan, struct worker *workers, unsigned count)
 {
-	struct worker all = { .hprof = scan->hprof };
+	struct worker all = { .hprof = scan->hprof, .heaps = workers[0].heaps };
 	int rc = worker_prepare(&all);
 	if (!rc)
 		worker_rehash(&all);
@@ -222,6 +223,8 @@ int scan_dump(struct scan *scan, const struct hprof *hprof, const struct dump *d
 	memset(workers, 0, count * sizeof *workers);
 	struct heap_table heaps = { .lock = PTHREAD_MUTEX_INITIALIZER, .count = 1,
 				    .string_class = android ? find_string_class(hprof) : 0 };
+	if (getrandom(&heaps.seed, sizeof heaps.seed, GRND_NONBLOCK) < 0)
+		heaps.seed = (uintptr_t)workers;
 	_Atomic uint64_t done = 0;
 	int rc = 0;
 	size_t next = 0;

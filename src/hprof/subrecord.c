@@ -88,6 +88,8 @@ uint64_t subrecord_size_other(const uint8_t *p, uint64_t left, unsigned id_width
 		break;
 	case SUB_PRIM_ARRAY_NODATA: /* obsolete Dalvik: a length, but no elements follow */
 		size = 10 + id_width;
+		if (left >= size && (p[9 + id_width] == TYPE_OBJECT || !type_width(p[9 + id_width], id_width)))
+			return SUBRECORD_BAD;
 		break;
 	case SUB_CLASS_DUMP: {
 		struct class_parts parts;
@@ -113,14 +115,19 @@ uint64_t subrecord_size_other(const uint8_t *p, uint64_t left, unsigned id_width
 /* Objects and classes that a run must hold before it counts as sub-records and not as chance. Root tags are
    small numbers that zero-filled data imitates, so they prove nothing. */
 #define RESYNC_RUN 8
+/* Others between them, before the run is given up: a search must not walk to the end from every byte. */
+#define RESYNC_OTHERS 256
 
 static bool run_parses(const uint8_t *data, uint64_t at, uint64_t end, unsigned id_width,
 		       bool (*known_class)(const void *, uint64_t), const void *context)
 {
-	for (unsigned proofs = 0; proofs < RESYNC_RUN;) {
+	for (unsigned proofs = 0, others = 0; proofs < RESYNC_RUN;) {
 		if (at == end)
 			return proofs >= 2;
 		const uint8_t *p = data + at;
+		/* Asked first, since the size of a class dump costs a walk over it. */
+		if (*p == SUB_CLASS_DUMP && (end - at < 1 + id_width || !known_class(context, read_id(p + 1, id_width))))
+			return false;
 		uint64_t size = subrecord_size(p, end - at, id_width);
 		if (size == SUBRECORD_BAD || size == SUBRECORD_CUT || size > end - at)
 			return false;
@@ -140,6 +147,8 @@ static bool run_parses(const uint8_t *data, uint64_t at, uint64_t end, unsigned 
 				return false;
 			break;
 		default:
+			if (++others > RESYNC_OTHERS)
+				return false;
 			at += size;
 			continue;
 		}

@@ -5,6 +5,8 @@
 
 /* Blocks of an unordered stretch are looked at in windows of this many. */
 #define WINDOW 32
+/* Bytes of a CLASS_DUMP that ends a block. */
+#define LARGE_CLASS 4096
 
 static void *grow(struct worker *w, void *items, size_t count, size_t *capacity, size_t size)
 {
@@ -20,9 +22,12 @@ static void *grow(struct worker *w, void *items, size_t count, size_t *capacity,
 	return grown;
 }
 
-static size_t hash_id(uint64_t id, size_t slots)
+/* With a seed, so that no dump can be made whose ids all meet in one place. */
+static size_t hash_id(const struct worker *w, uint64_t id, size_t slots)
 {
-	return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (slots - 1);
+	id = (id ^ w->heaps->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	id = (id ^ id >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	return (size_t)(id >> 32) & (slots - 1);
 }
 
 void worker_rehash(struct worker *w)
@@ -34,7 +39,7 @@ void worker_rehash(struct worker *w)
 		return;
 	}
 	for (size_t i = TYPE_COUNT; i < w->tally_count; i++) {
-		size_t at = hash_id(w->tallies[i].id, wanted);
+		size_t at = hash_id(w, w->tallies[i].id, wanted);
 		while (slots[at])
 			at = (at + 1) & (wanted - 1);
 		slots[at] = (uint32_t)i + 1;
@@ -46,7 +51,7 @@ void worker_rehash(struct worker *w)
 
 uint32_t worker_tally(struct worker *w, uint64_t id, enum tally_kind kind)
 {
-	size_t at = hash_id(id, w->slot_count);
+	size_t at = hash_id(w, id, w->slot_count);
 	for (; w->slots[at]; at = (at + 1) & (w->slot_count - 1))
 		if (w->tallies[w->slots[at] - 1].id == id)
 			return w->slots[at] - 1;
@@ -232,10 +237,13 @@ static uint8_t heap_number(struct worker *w, uint64_t name)
 	return (uint8_t)i;
 }
 
-static void take_other(struct worker *w, const uint8_t *p, uint64_t offset)
+static void take_other(struct worker *w, const uint8_t *p, uint64_t offset, uint64_t size)
 {
 	const unsigned I = w->hprof->id_width;
 	if (*p == SUB_CLASS_DUMP) {
+		/* A walk over a block sizes what it passes: it must not pass a large class again and again. */
+		if (size > LARGE_CLASS)
+			end_block(w);
 		w->class_dumps = grow(w, w->class_dumps, w->class_dump_count, &w->class_dump_capacity,
 				      sizeof *w->class_dumps);
 		if (!w->error)
@@ -290,10 +298,10 @@ static void scan_records(struct worker *w, uint64_t at, uint64_t end, bool cut)
 			pass_nameless(w, p, at, size);
 		else if (*p >= SUB_INSTANCE_DUMP && *p <= SUB_PRIM_ARRAY_DUMP)
 			take_object(w, p, at);
-		else if (*p == SUB_PRIM_ARRAY_NODATA && type_width(p[9 + I], I) && p[9 + I] != TYPE_OBJECT)
+		else if (*p == SUB_PRIM_ARRAY_NODATA)
 			take_object(w, p, at);
 		else
-			take_other(w, p, at);
+			take_other(w, p, at, size);
 		w->block_records++;
 		at += size;
 	}

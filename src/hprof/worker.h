@@ -7,9 +7,10 @@
 
 #include <pthread.h>
 
-/* Names of Android heaps, shared by the workers; there are three or four. */
+/* What the workers share. Names of Android heaps: there are three or four. */
 struct heap_table {
 	pthread_mutex_t lock;
+	uint64_t seed;			/* of their hashes */
 	uint64_t names[256];
 	unsigned count;
 	uint64_t string_class;		/* ART: class id of java.lang.String, 0 if unknown */

@@ -128,7 +128,7 @@ int input_read(const struct input *in, uint64_t off, uint64_t len, void *copy)
 int input_open(struct input *in, const char *path, char *error, size_t error_size)
 {
 	memset(in, 0, sizeof *in);
-	in->fd = open(path, O_RDONLY | O_CLOEXEC);
+	in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (in->fd < 0 || fstat(in->fd, &in->st)) {
 		snprintf(error, error_size, "%s: cannot open: %s", path, strerror(errno));
 		goto fail;

@@ -158,6 +158,7 @@ static void write_statics(const struct heap *heap, const struct class *class, bo
 {
 	struct static_walk walk;
 	bool first = true;
+	uint64_t budget = NAMES_MOST;
 	static_walk_start(&walk, heap, class, pool);
 	while (static_walk_next(&walk)) {
 		if (first)
@@ -166,7 +167,7 @@ static void write_statics(const struct heap *heap, const struct class *class, bo
 		if (pool) {
 			text_number(text, walk.name_id);
 		} else {
-			const struct name name = heap_name(heap, walk.name_id);
+			const struct name name = heap_name_within(heap, walk.name_id, "static", &budget);
 			text_name(text, name);
 			free((char *)(uintptr_t)name.text);
 		}

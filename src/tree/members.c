@@ -9,12 +9,15 @@ static bool same_name(const struct member *a, const struct member *b)
 	return a->name.len == b->name.len && !memcmp(a->name.text, b->name.text, a->name.len);
 }
 
-static size_t hash_name(const struct member *member, size_t slots)
+/* `seed` is nothing that a dump could know. */
+static size_t hash_name(const struct member *member, uint64_t seed, size_t slots)
 {
-	uint32_t hash = 2166136261; /* FNV-1a */
-	for (size_t i = 0; i < member->name.len; i++)
-		hash = (hash ^ (uint8_t)member->name.text[i]) * 16777619;
-	return hash & (slots - 1);
+	uint64_t hash = seed;
+	for (size_t i = 0; i < member->name.len; i++) {
+		hash = (hash ^ (uint8_t)member->name.text[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return (size_t)hash & (slots - 1);
 }
 
 /* Counts for each member those of its name before it: through a hash of the last one of each name. */
@@ -28,7 +31,7 @@ static bool count_same(struct members *members)
 		return false;
 	for (size_t i = 0; i < members->count; i++) {
 		struct member *member = &members->list[i];
-		size_t at = hash_name(member, slot_count);
+		size_t at = hash_name(member, (uintptr_t)slots, slot_count);
 		while (slots[at] && !same_name(member, &members->list[slots[at] - 1]))
 			at = (at + 1) & (slot_count - 1);
 		if (slots[at]) {
@@ -73,9 +76,10 @@ bool members_of_statics(const struct heap *heap, const struct class *class, stru
 	if (!members->list)
 		return false;
 	struct static_walk walk;
+	uint64_t budget = NAMES_MOST;
 	static_walk_start(&walk, heap, class, false);
 	while (static_walk_next(&walk)) {
-		struct name name = heap_name(heap, walk.name_id);
+		struct name name = heap_name_within(heap, walk.name_id, "static", &budget);
 		if (!name.text)
 			break;
 		members->list[members->count++] =

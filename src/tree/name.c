@@ -8,6 +8,17 @@ static bool is_blank(uint32_t code)
 	return code == ' ' || code == 0xa0;
 }
 
+/* Does the name end, from `i` on, as one that was cut does? */
+static bool looks_cut(const struct name *name, size_t i)
+{
+	if (name->text[i] != '~' || name->len - i != 9)
+		return false;
+	for (size_t j = i + 1; j < name->len; j++)
+		if (!strchr("0123456789abcdef", name->text[j]))
+			return false;
+	return true;
+}
+
 /* Bytes of the character at `i`, and whether it must be escaped there. */
 static unsigned next(const struct name *name, size_t i, bool member, bool *escape)
 {
@@ -17,7 +28,7 @@ static unsigned next(const struct name *name, size_t i, bool member, bool *escap
 	const bool first = i == 0, last = i + len == name->len;
 	*escape = !used || code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0xd800 && code < 0xe000) ||
 		  (code < 0x80 && strchr("/%\\:*?\"<>|", (int)code)) || (first && (code == '-' || is_blank(code))) ||
-		  (last && (code == '.' || is_blank(code))) || (member && (code == '.' || code == '@'));
+		  (last && (code == '.' || is_blank(code))) || (member && (code == '.' || code == '@')) || looks_cut(name, i);
 	return len;
 }
 

@@ -97,10 +97,11 @@ static void put_instance_line(const struct heap *heap, const struct object *obje
 	put_head(heap, object, text);
 	for (size_t i = 0; i < members->count; i++) {
 		const struct member *member = &members->list[i];
+		/* A damaged record may hold fewer values than its class has fields: then its line is shorter. */
+		if (member->at + type_width(member->type, heap->id_width) > object->data_len)
+			break;
 		text_putc(text, '\t');
-		/* A damaged record may hold fewer values than its class has fields. */
-		if (member->at + type_width(member->type, heap->id_width) <= object->data_len)
-			text_cell(text, heap, member->type, object->data + member->at);
+		text_cell(text, heap, member->type, object->data + member->at);
 	}
 }
 
