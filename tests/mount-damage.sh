@@ -56,6 +56,8 @@ damaged bad-subrecord 200 "$(place "$dump" 'BCDEFGHI')" 8
 dump=$(sample prim-array-type-0)
 # Tag, id, trace, length and type, and three bytes.
 damaged prim-array-type-0 200 $(($(place "$dump" '\x91\x92\x93') - 18)) 21
+dump=$(sample nodata-type-0)
+damaged nodata-type-0 200 $(($(place "$dump" '\xc3\x00\x00\x00') + 0)) 18
 dump=$(sample cut) size=$(stat -c %s "$(sample cut)")
 damaged cut 99 $((size - NODE + 15)) $((NODE - 15))
 

@@ -283,6 +283,16 @@ static void make_type_0(struct writer *out)
 	finish_whole(&b, out);
 }
 
+/* Dalvik's array without elements, of no type. */
+static void make_nodata_type_0(struct writer *out)
+{
+	struct broken b;
+	start_broken(&b, out);
+	sub_array_nodata(&b.vm.heap, vm_alloc(&b.vm, 32), 0, 3);
+	add_nodes(&b);
+	finish_whole(&b, out);
+}
+
 const struct sample samples[] = {
 	{ "sample", sample_android, "an Android app with pictures" },
 	{ "jvm", sample_jvm, "every oddity of names, strings and references" },
@@ -304,6 +314,7 @@ const struct sample samples[] = {
 	{ "cut-header", make_cut_header, "the file ends inside its header" },
 	{ "cycle", make_cycle, "classes that are their own superclass" },
 	{ "prim-array-type-0", make_type_0, "an array of no type" },
+	{ "nodata-type-0", make_nodata_type_0, "an array of no type, without elements" },
 };
 const size_t sample_count = sizeof samples / sizeof *samples;
 

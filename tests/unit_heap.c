@@ -486,6 +486,28 @@ static void roots(void **state)
 	opened_close(&o);
 }
 
+/* The first of two equal ids lies where ids rise, the second where they do not. */
+static void mixed_duplicates(void **state)
+{
+	struct vm vm;
+	struct opened o;
+	(void)state;
+	vm_init(&vm, VM_JDK9, 8);
+	const uint64_t node = vm_define(&vm, "com/example/Node", vm.object, "number:I");
+	for (uint64_t i = 0; i < 100; i++)
+		vm_new(&vm, 0x700100000 + 16 * i, node, &i, 1);
+	for (uint64_t i = 0; i < 400; i++)
+		vm_new(&vm, 0x700800000 - 16 * i, node, &i, 1);
+	vm_new(&vm, 0x700100000, node, (uint64_t[]){ 1000 }, 1);
+	opened_vm(&o, &vm, "JAVA PROFILE 1.0.2");
+	const struct index *ix = &o.heaps[0].scan.index;
+	assert_in_range(ix->dense_count, 300, 401);
+	assert_in_range(ix->sparse_count, 1, 100);
+	assert_int_equal(ix->duplicates, 1);
+	assert_int_equal(o.notes.count, 1);
+	opened_close(&o);
+}
+
 /* Of equal ids the first in the file is found; the others keep their rank. */
 static void duplicates(void **state)
 {
@@ -516,7 +538,7 @@ int main(void)
 		cmocka_unit_test(classes),	cmocka_unit_test(cycles),
 		cmocka_unit_test(ranks),	cmocka_unit_test(sizes),
 		cmocka_unit_test(padded_sizes), cmocka_unit_test(android_sizes),
-		cmocka_unit_test(roots),	cmocka_unit_test(duplicates),
+		cmocka_unit_test(roots),	cmocka_unit_test(duplicates), cmocka_unit_test(mixed_duplicates),
 	};
 	return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
 }

@@ -105,6 +105,7 @@ static void damage(void **state)
 		{ "bad-subrecord", "damaged sub-records", 4 * N, 1, 9 + N * NODE_BYTES, 0, 8, true, 1 },
 		{ "prim-array-type-0", "damaged sub-records", 4 * N, 1, 9 + N * NODE_BYTES, 0, 10 + 8 + 3, true,
 		  1 },
+		{ "nodata-type-0", "damaged sub-records", 4 * N, 1, 9 + N * NODE_BYTES, 0, 10 + 8, true, 1 },
 		{ "cut", "the file ends inside a heap segment", 2 * N - 1, 1, 0, 0, 0, false, 2 },
 		{ "cut", "the dump is cut inside a sub-record", 2 * N - 1, 0, 0, NODE_BYTES - 15, NODE_BYTES - 15,
 		  false, 2 },
@@ -129,6 +130,27 @@ static void damage(void **state)
 			assert_non_null(class_by_name(&o.heaps[0], "com.example.Last"));
 		opened_close(&o);
 	}
+}
+
+/* One flipped bit in the length of the first name: only that name is lost. */
+static void damaged_length(void **state)
+{
+	struct writer w;
+	struct opened whole, o;
+	(void)state;
+	opened_sample(&whole, "duplicates");
+	assert_true(sample_make("duplicates", &w));
+	assert_int_equal(w.data[31], RECORD_UTF8);
+	w.data[31 + 5] ^= 0x40;
+	opened_writer(&o, &w);
+	const struct note *note = opened_note(&o, "a record of a damaged length");
+	assert_non_null(note);
+	assert_int_equal(note->offset, 31);
+	assert_int_equal(o.hprof.utf8.count, whole.hprof.utf8.count - 1);
+	assert_int_equal(o.heaps[0].class_count, whole.heaps[0].class_count);
+	assert_int_equal(o.heaps[0].scan.index.object_count, whole.heaps[0].scan.index.object_count);
+	opened_close(&o);
+	opened_close(&whole);
 }
 
 /* A file that ends anywhere opens, and shows all objects that are whole. */
@@ -378,7 +400,7 @@ int main(void)
 		cmocka_unit_test(damage),	   cmocka_unit_test(every_cut),
 		cmocka_unit_test(parted_segments), cmocka_unit_test(subrecord_sizes),
 		cmocka_unit_test(modified_utf8),   cmocka_unit_test(varints),
-		cmocka_unit_test(names),
+		cmocka_unit_test(names),	   cmocka_unit_test(damaged_length),
 	};
 	return cmocka_run_group_tests_name("hprof", tests, NULL, NULL);
 }

@@ -191,14 +191,13 @@ static bool chain_makes_sense(const struct hprof *h, uint64_t off)
 
 static bool known_class(const void *context, uint64_t id)
 {
-	const struct hprof *h = context;
-	/* The table is not sorted yet while records are still being read. */
-	if (!h->load_class.unsorted)
-		return id_table_find(&h->load_class, id) != 0;
-	for (size_t i = 0; i < h->load_class.count; i++)
-		if (h->load_class.entries[i].id == id)
-			return true;
-	return false;
+	return id_table_find(&((const struct hprof *)context)->load_class, id) != 0;
+}
+
+static uint64_t resync(struct hprof *h, uint64_t from)
+{
+	id_table_sort(&h->load_class); /* in order only once all records are read */
+	return subrecord_resync(h->in->data, from, h->in->size, h->id_width, known_class, h);
 }
 
 /*
@@ -208,7 +207,6 @@ static bool known_class(const void *context, uint64_t id)
 static uint64_t walk_to_end(struct hprof *h, uint64_t from, uint64_t declared)
 {
 	const uint64_t size = h->in->size;
-	id_table_sort(&h->load_class); /* for known_class() */
 	for (uint64_t at = from; at < size;) {
 		if (at > from && at >= declared && chain_makes_sense(h, at))
 			return at;
@@ -216,10 +214,10 @@ static uint64_t walk_to_end(struct hprof *h, uint64_t from, uint64_t declared)
 		if (sub == SUBRECORD_BAD) {
 			if (at >= declared && at > from)
 				return at; /* what follows is neither: the caller's matter */
-			at = subrecord_resync(h->in->data, at + 1, size, h->id_width, known_class, h);
+			at = resync(h, at + 1);
 		} else if (sub > size - at) {
 			/* The file ends inside it, or its length is damaged. */
-			uint64_t again = subrecord_resync(h->in->data, at + 1, size, h->id_width, known_class, h);
+			uint64_t again = resync(h, at + 1);
 			if (again == size)
 				return size;
 			at = again;
