@@ -232,7 +232,9 @@ static int place_primitive_arrays(struct heap *heap)
 	for (uint8_t type = TYPE_BOOLEAN; type < TYPE_COUNT; type++) {
 		bool found = false;
 		for (uint32_t i = 0; i < heap->class_count && !found; i++)
-			found = heap->classes[i].element_type == type && !heap->classes[i].loader_id;
+			found = heap->classes[i].element_type == type && !heap->classes[i].loader_id &&
+				/* damage: something calls itself an instance of it */
+				!scan_tally(&heap->scan, TALLY_INSTANCES, heap->classes[i].id);
 		if (!found && heap->scan.tallies[type].count)
 			types[missing++] = type;
 	}
