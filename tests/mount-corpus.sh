@@ -41,7 +41,7 @@ with_dump() {
 	fi
 	is "$name: undamaged, so no word of damage" "$(grep '^warning: .*\(damage\|cut\|not shown\)' "$mnt/info.txt" || :)" ""
 	check "$name: raw.hprof" cmp "$file" "$mnt/raw.hprof"
-	check "$name: treecheck" "$builddir/tests/treecheck" --max-files 600 "$mnt"
+	check "$name: treecheck" "$builddir/tests/treecheck" --max-files 3000 "$mnt"
 	unmount
 }
 
@@ -69,7 +69,7 @@ if [ -e "$file" ] && mount_dump "$file"; then
 		awk '{ n += $1 } END { print n + 0 }')" 3
 	"$builddir/tests/hprofcount" "$corpus/jvm/small_heap.bin" >"$tmp/counts"
 	compare 1 "$mnt"
-	check "$name: treecheck" "$builddir/tests/treecheck" --max-files 600 "$mnt"
+	check "$name: treecheck" "$builddir/tests/treecheck" --max-files 3000 "$mnt"
 	unmount
 fi
 
