@@ -63,20 +63,21 @@ require() {
 		packages="$packages $(package "$manager" "$what")"
 	done
 	root=
-	[ "$(id -u)" -eq 0 ] || root=sudo
+	[ "$(id -u)" -eq 0 ] || root="sudo "
 	case $manager in
 	apt)
 		echo "Installing:$packages"
+		# shellcheck disable=SC2086 # a word, or none
 		$root apt-get update -qq
 		# shellcheck disable=SC2086 # a list of words
 		$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
 		;;
 	dnf)
-		echo "Missing: $absent- run this first: $root dnf install$packages" >&2
+		echo "Missing: $absent- run this first: ${root}dnf install$packages" >&2
 		exit 1
 		;;
 	pacman)
-		echo "Missing: $absent- run this first: $root pacman -S --needed$packages" >&2
+		echo "Missing: $absent- run this first: ${root}pacman -S --needed$packages" >&2
 		exit 1
 		;;
 	none)
