@@ -153,6 +153,24 @@ static void damaged_length(void **state)
 	opened_close(&whole);
 }
 
+/* Dumps that cost more than the whole file could be worth are left out, and counted; here all are empty. */
+static void many_dumps(void **state)
+{
+	struct writer w;
+	struct opened o;
+	(void)state;
+	writer_init(&w, 4);
+	put_header(&w, "JAVA PROFILE 1.0.1");
+	for (uint32_t i = 1; i < 2000; i++)
+		put_load_class(&w, i, 0x1000 + 8 * i, 0);
+	for (unsigned i = 0; i < 600; i++)
+		put_record(&w, RECORD_HEAP_DUMP, "", 0);
+	opened_writer(&o, &w);
+	assert_int_equal(o.hprof.dump_count, DUMP_CLASSES_MOST / 2000 + 1);
+	assert_non_null(opened_note(&o, "more heap dumps than can be shown"));
+	opened_close(&o);
+}
+
 /* A file that ends anywhere opens, and shows all objects that are whole. */
 static void every_cut(void **state)
 {
@@ -401,6 +419,7 @@ int main(void)
 		cmocka_unit_test(parted_segments), cmocka_unit_test(subrecord_sizes),
 		cmocka_unit_test(modified_utf8),   cmocka_unit_test(varints),
 		cmocka_unit_test(names),	   cmocka_unit_test(damaged_length),
+		cmocka_unit_test(many_dumps),
 	};
 	return cmocka_run_group_tests_name("hprof", tests, NULL, NULL);
 }

@@ -420,9 +420,11 @@ int hprof_open(struct hprof *h, const struct input *in, struct notes *notes, cha
 	/* Each dump has a table of all classes. */
 	const size_t most = DUMP_CLASSES_MOST / (h->load_class.count + 1) + 1;
 	if (h->dump_count > most) {
+		/* The first one left out may be empty, and have no segment of its own. */
+		const size_t left_out = h->dumps[most].first_segment;
 		notes_add(notes, "more heap dumps than can be shown",
-			  h->segment_count ? h->segments[h->dumps[most].first_segment].offset : h->header_size, 0,
-			  "%zu of %zu are", most, h->dump_count);
+			  left_out < h->segment_count ? h->segments[left_out].offset : in->size, 0, "%zu of %zu are", most,
+			  h->dump_count);
 		h->dump_count = most;
 	}
 	return 0;
