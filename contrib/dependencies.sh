@@ -37,6 +37,9 @@ package() {
 	apt:lib:zlib) echo zlib1g-dev ;;
 	dnf:lib:zlib) echo zlib-devel ;;
 	pacman:lib:zlib) echo zlib ;;
+	apt:lib:libpng) echo libpng-dev ;;
+	dnf:lib:libpng) echo libpng-devel ;;
+	pacman:lib:libpng) echo libpng ;;
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
 	apt:mtree) echo mtree-netbsd ;;

@@ -16,7 +16,7 @@
 struct options {
 	const char *dump, *mount_point;
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
-	char *dump_number, *max_threads, *uid, *gid, *links, *readdirplus; /* as given, or NULL */
+	char *dump_number, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus; /* as given, or NULL */
 	int extra;		/* arguments too many */
 };
 
@@ -44,7 +44,9 @@ static const struct fuse_opt option_table[] = {
 	OPTION("allow_other", allow_other),
 	KEY("allow_other", FUSE_OPT_KEY_KEEP),
 	OPTION("dump=%s", dump_number),
+	OPTION("mapping=%s", mapping),
 	OPTION("max_threads=%s", max_threads),
+	OPTION("png_level=%s", png_level),
 	OPTION("uid=%s", uid),
 	OPTION("gid=%s", gid),
 	OPTION("links=%s", links),
@@ -96,6 +98,8 @@ static void print_help(FILE *out)
 	      "  -s                     answer requests one after another\n"
 	      "      --strict           refuse a dump that is damaged or cut\n"
 	      "  -o dump=N              mount only the file's Nth heap dump\n"
+	      "  -o mapping=FILE        names as before R8 or ProGuard, from its mapping file\n"
+	      "  -o png_level=1..9      compress pictures made from raw pixels\n"
 	      "  -o links=no            leave out all links\n"
 	      "  -o readdirplus=yes|auto|no   attributes with each listing (yes)\n"
 	      "  -o uid=N, -o gid=N     owner and group (those of the dump)\n"
@@ -126,17 +130,18 @@ struct settings {
 	struct mount_options mount;
 };
 
-/* A decimal number of at least `least`, or `absent` where the option was not given. */
-static int parse_number(const char *name, const char *value, unsigned least, unsigned absent, unsigned *number)
+/* A decimal number from `least` to `most`; 0 where the option was not given. */
+static int parse_number(const char *name, const char *value, unsigned least, unsigned most, unsigned *number)
 {
 	char *end;
-	*number = absent;
+	*number = 0;
 	if (!value)
 		return 0;
 	errno = 0;
 	const unsigned long parsed = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || errno || parsed > UINT32_MAX || parsed < least) {
-		fprintf(stderr, "heapfs: %s=%s: must be a number, at least %u\n", name, value, least);
+	if (*value < '0' || *value > '9' || *end || errno || parsed > most || parsed < least) {
+		fprintf(stderr, "heapfs: %s=%s: must be a number, at least %u", name, value, least);
+		fprintf(stderr, most == UINT32_MAX ? "\n" : " and at most %u\n", most);
 		return -1;
 	}
 	*number = (unsigned)parsed;
@@ -162,16 +167,19 @@ static int parse_word(const char *name, const char *value, const char *const *wo
 static int parse_values(const struct options *options, struct settings *settings)
 {
 	static const char *const links[] = { "yes", "no", NULL }, *const readdirplus[] = { "yes", "auto", "no", NULL };
-	unsigned uid, gid, no_links, plus, threads;
+	unsigned uid, gid, no_links, plus, threads, png_level;
 	*settings = (struct settings){ .dump = 0 };
-	if (parse_number("dump", options->dump_number, 1, 0, &settings->dump) ||
-	    parse_number("max_threads", options->max_threads, 1, 0, &threads) ||
-	    parse_number("uid", options->uid, 0, 0, &uid) || parse_number("gid", options->gid, 0, 0, &gid) ||
+	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &settings->dump) ||
+	    parse_number("max_threads", options->max_threads, 1, UINT32_MAX, &threads) ||
+	    parse_number("png_level", options->png_level, 1, 9, &png_level) ||
+	    parse_number("uid", options->uid, 0, UINT32_MAX, &uid) ||
+	    parse_number("gid", options->gid, 0, UINT32_MAX, &gid) ||
 	    parse_word("links", options->links, links, &no_links) ||
 	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus))
 		return -1;
 	settings->tree = (struct tree_options){ .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
-						.group_given = options->gid != NULL, .group = gid };
+						.group_given = options->gid != NULL, .group = gid,
+						.png_level = png_level };
 	settings->readdirplus = (enum readdirplus)plus;
 	settings->mount = (struct mount_options){ .foreground = options->foreground || options->debug,
 						  .single_thread = options->single_thread,
@@ -217,6 +225,7 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
 struct opened {
 	struct input input;
 	struct notes notes;
+	struct mapping mapping;	/* empty where the option was not given */
 	struct hprof hprof;
 	struct heap *heaps;
 	unsigned heap_count;
@@ -228,6 +237,7 @@ static void close_dump(struct opened *opened)
 		heap_close(&opened->heaps[i]);
 	free(opened->heaps);
 	hprof_close(&opened->hprof);
+	mapping_close(&opened->mapping);
 	notes_free(&opened->notes);
 	input_close(&opened->input);
 }
@@ -243,10 +253,13 @@ static int open_heaps(struct opened *opened, const struct options *options, unsi
 		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, number, dumps);
 		return -1;
 	}
+	const struct heap_options heap_options = { .threads = cores < 1 ? 1 : (unsigned)cores,
+						   .mapping = options->mapping ? &opened->mapping : NULL,
+						   .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
+						   .context = &progress };
 	opened->heaps = calloc(count, sizeof *opened->heaps);
 	for (unsigned i = 0; opened->heaps && i < count; i++) {
-		if (heap_open(&opened->heaps[i], &opened->hprof, first + i, cores < 1 ? 1 : (unsigned)cores,
-			      isatty(STDERR_FILENO) ? show_progress : NULL, &progress))
+		if (heap_open(&opened->heaps[i], &opened->hprof, first + i, &heap_options))
 			break;
 		opened->heap_count++;
 	}
@@ -264,7 +277,8 @@ static int open_dump(struct opened *opened, const struct options *options, unsig
 	char error[PATH_MAX + 512], line[512];
 	memset(opened, 0, sizeof *opened);
 	notes_init(&opened->notes);
-	if (input_open(&opened->input, options->dump, error, sizeof error)) {
+	if ((options->mapping && mapping_open(&opened->mapping, options->mapping, error, sizeof error)) ||
+	    input_open(&opened->input, options->dump, error, sizeof error)) {
 		fprintf(stderr, "heapfs: %s\n", error);
 		return -1;
 	}
@@ -372,7 +386,9 @@ int main(int argc, char **argv)
 	free((char *)(uintptr_t)options.dump);
 	free((char *)(uintptr_t)options.mount_point);
 	free(options.dump_number);
+	free(options.mapping);
 	free(options.max_threads);
+	free(options.png_level);
 	free(options.uid);
 	free(options.gid);
 	free(options.links);

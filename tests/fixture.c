@@ -30,13 +30,14 @@ void guarded_free(struct guarded *g)
 static void open_heaps(struct opened *o, unsigned threads, unsigned most)
 {
 	static const struct tree_options options = { .links = true };
+	const struct heap_options heap_options = { .threads = threads };
 	const unsigned dumps = o->hprof.dump_count ? (unsigned)o->hprof.dump_count : 1,
 		       count = dumps < most ? dumps : most;
 	o->heaps = calloc(count, sizeof *o->heaps);
 	if (!o->heaps)
 		abort();
 	for (; o->heap_count < count; o->heap_count++)
-		if (heap_open(&o->heaps[o->heap_count], &o->hprof, o->heap_count, threads, NULL, NULL))
+		if (heap_open(&o->heaps[o->heap_count], &o->hprof, o->heap_count, &heap_options))
 			abort();
 	o->tree = tree_open(&o->hprof, o->heaps, o->heap_count, "plain file", &options);
 	if (!o->tree)

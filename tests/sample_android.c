@@ -284,7 +284,7 @@ static uint64_t make_bitmaps(struct vm *vm, const struct app *app)
 	writer_init(&natives, 8);
 	for (unsigned i = 0; i < COUNT; i++) {
 		const uint64_t pointer = UINT64_C(0xb400007b3c00a010) + 0x80 * i;
-		objects[i] = VM_NEW(vm, id, 0, 0, 0, 0, pointer, 0x2a00 + i, 420, (uint64_t)bitmaps[i].height,
+		objects[i] = VM_NEW(vm, id, 0, 0, 0, 0, pointer, UINT64_C(48210000000) + 1000000 + i, 420, (uint64_t)bitmaps[i].height,
 				    (uint64_t)bitmaps[i].width, bitmaps[i].recycled, true);
 		if (!bitmaps[i].png_width)
 			continue;

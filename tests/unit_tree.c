@@ -126,7 +126,7 @@ static void check_link(struct walk *w, const struct entry *entry, const struct s
 	if (tree_readlink(w->tree, entry->ino, &target) || target.len != (size_t)st->st_size)
 		fail_at(w, entry->name, "a target of another length");
 	if (!resolve(w->tree, w->above, w->depth, target.data, target.len, &ino) ||
-	    tree_getattr(w->tree, ino, &there) || !S_ISDIR(there.st_mode))
+	    tree_getattr(w->tree, ino, &there) || S_ISLNK(there.st_mode))
 		fail_at(w, entry->name, "leads nowhere");
 	text_free(&target);
 	w->links++;

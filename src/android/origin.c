@@ -1,21 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "android/origin.h"
 
-const char *const origin_keys[ORIGIN_STRINGS] = { "build fingerprint", "manufacturer", "model", "process" };
+const char *const origin_keys[ORIGIN_STRINGS] = { "build fingerprint", "manufacturer", "model", "process", "package" };
+
+static bool field_string(const struct heap *heap, const struct object *object, const char *name, struct string *string)
+{
+	struct object value;
+	return object_field(heap, object, name, &value) && heap_string(heap, &value, string);
+}
+
+/* A number in an instance, int or long; 0 if it has none. */
+static uint64_t field_number(const struct heap *heap, const struct object *object, const char *name, uint8_t type)
+{
+	const int32_t at = object->kind == OBJECT_INSTANCE ? field_offset(heap, object->class, name, type) : -1;
+	if (at < 0 || (uint64_t)at + type_width(type, heap->id_width) > object->data_len)
+		return 0;
+	return type == TYPE_LONG ? be64(object->data + at) : be32(object->data + at);
+}
 
 /*
- * ActivityThread.sCurrentActivityThread.mBoundApplication.processName. ApplicationInfo has a processName too,
- * but that is the application's, not the process's.
+ * ActivityThread.sCurrentActivityThread.mBoundApplication has the process's name and the application's
+ * ApplicationInfo. That has a processName too, which is the application's, not the process's. Its version is an
+ * int up to API 27, a long from 28 on.
  */
-static bool find_process(const struct heap *heap, struct string *name)
+static void find_application(const struct heap *heap, struct origin *origin)
 {
 	struct static_walk found;
-	struct object object;
+	struct object bound, info;
 	const struct class *class = class_by_name(heap, "android.app.ActivityThread");
-	return class && class_static(heap, class, "sCurrentActivityThread", &found) && found.type == TYPE_OBJECT &&
-	       heap_find(heap, read_id(found.value, heap->id_width), &object) &&
-	       object_field(heap, &object, "mBoundApplication", &object) &&
-	       object_field(heap, &object, "processName", &object) && heap_string(heap, &object, name);
+	if (!class || !class_static(heap, class, "sCurrentActivityThread", &found) || found.type != TYPE_OBJECT ||
+	    !heap_find(heap, read_id(found.value, heap->id_width), &bound) ||
+	    !object_field(heap, &bound, "mBoundApplication", &bound))
+		return;
+	origin->known[ORIGIN_PROCESS] = field_string(heap, &bound, "processName", &origin->strings[ORIGIN_PROCESS]);
+	if (!object_field(heap, &bound, "appInfo", &info))
+		return;
+	origin->known[ORIGIN_PACKAGE] = field_string(heap, &info, "packageName", &origin->strings[ORIGIN_PACKAGE]);
+	origin->version = field_number(heap, &info, "longVersionCode", TYPE_LONG);
+	if (!origin->version)
+		origin->version = field_number(heap, &info, "versionCode", TYPE_INT);
 }
 
 void origin_of(const struct heap *heap, struct origin *origin)
@@ -29,5 +52,5 @@ void origin_of(const struct heap *heap, struct origin *origin)
 	const struct class *build = class_by_name(heap, "android.os.Build");
 	for (unsigned i = 0; build && i < ORIGIN_PROCESS; i++)
 		origin->known[i] = class_string(heap, build, fields[i], &origin->strings[i]);
-	origin->known[ORIGIN_PROCESS] = find_process(heap, &origin->strings[ORIGIN_PROCESS]);
+	find_application(heap, origin);
 }

@@ -8,11 +8,12 @@
 
 #include "heap/heap.h"
 
-enum { ORIGIN_FINGERPRINT, ORIGIN_MANUFACTURER, ORIGIN_MODEL, ORIGIN_PROCESS, ORIGIN_STRINGS };
+enum { ORIGIN_FINGERPRINT, ORIGIN_MANUFACTURER, ORIGIN_MODEL, ORIGIN_PROCESS, ORIGIN_PACKAGE, ORIGIN_STRINGS };
 extern const char *const origin_keys[ORIGIN_STRINGS];
 
 struct origin {
 	uint32_t sdk;		/* API level, 0 if unknown */
+	uint64_t version;	/* of the application (its versionCode), 0 if unknown */
 	bool known[ORIGIN_STRINGS];
 	struct string strings[ORIGIN_STRINGS];
 };

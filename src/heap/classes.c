@@ -47,6 +47,18 @@ struct name heap_name_within(const struct heap *heap, uint64_t name_id, const ch
 	return name_copy(text, strlen(text));
 }
 
+struct name member_name(const struct heap *heap, const struct class *class, uint64_t name_id, uint8_t type,
+			const char *instead, uint64_t *budget)
+{
+	const char *original;
+	size_t len;
+	const struct name name = heap_name_within(heap, name_id, instead, budget);
+	if (!class->mapped || !name.text || !mapping_field(class->mapped, name.text, name.len, type, &original, &len))
+		return name;
+	free((char *)(uintptr_t)name.text);
+	return name_copy(original, len);
+}
+
 struct name block_heap_name(const struct heap *heap, uint64_t offset)
 {
 	size_t block;
@@ -96,6 +108,27 @@ static struct name source_name(const char *raw, size_t len)
 	}
 	text[n] = 0;
 	return (struct name){ text, (uint32_t)n };
+}
+
+/* Gives a class the name it had before it was obfuscated; an array, what its elements had. */
+static int unmap_class(const struct mapping *mapping, struct class *class)
+{
+	size_t len = class->name.len;
+	while (len > 2 && !memcmp(class->name.text + len - 2, "[]", 2))
+		len -= 2;
+	const struct mapping_class *mapped = mapping_find(mapping, class->name.text, len);
+	if (!mapped)
+		return 0;
+	const size_t dimensions = class->name.len - len;
+	char *text = malloc(mapped->original_len + dimensions + 1);
+	if (!text)
+		return -1;
+	memcpy(text, mapped->original, mapped->original_len);
+	memcpy(text + mapped->original_len, class->name.text + len, dimensions + 1);
+	free((char *)(uintptr_t)class->name.text);
+	class->name = (struct name){ text, (uint32_t)(mapped->original_len + dimensions) };
+	class->mapped = dimensions ? NULL : mapped;
+	return 0;
 }
 
 /* The value type of an array class's elements, by its name; 0 if it is no array class. */
@@ -208,8 +241,10 @@ static int describe(struct heap *heap, struct class *class, uint64_t *budget)
 		class->name = name_copy(unknown, strlen(unknown));
 	}
 	free((char *)(uintptr_t)raw.text);
+	if (!class->name.text || (heap->mapping && unmap_class(heap->mapping, class)))
+		return -1;
 	class->element_type = element_type_of(&class->name);
-	return class->name.text ? 0 : -1;
+	return 0;
 }
 
 static int add_primitive_array(struct heap *heap, uint8_t type, uint32_t number)
@@ -424,7 +459,7 @@ const struct field *class_fields(const struct heap *heap, const struct class *cl
 	uint64_t budget = NAMES_MOST;
 	for (unsigned i = 0; i < count; i++) {
 		const uint8_t *entry = p + class->parts.fields + i * (I + 1);
-		struct name name = heap_name_within(heap, read_id(entry, I), "field", &budget);
+		struct name name = member_name(heap, class, read_id(entry, I), entry[I], "field", &budget);
 		if (!name.text) {
 			free_fields(fields, i);
 			return NULL;
@@ -467,8 +502,11 @@ bool class_static(const struct heap *heap, const struct class *class, const char
 {
 	static_walk_start(found, heap, class, false);
 	while (static_walk_next(found)) {
-		uint32_t len;
-		const uint8_t *p = hprof_utf8(heap->hprof, found->name_id, &len);
+		uint32_t name_len;
+		const char *p = (const char *)hprof_utf8(heap->hprof, found->name_id, &name_len);
+		size_t len = name_len;
+		if (p && class->mapped)
+			mapping_field(class->mapped, p, len, found->type, &p, &len);
 		if (p && len == strlen(name) && !memcmp(p, name, len))
 			return true;
 	}

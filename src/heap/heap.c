@@ -3,13 +3,13 @@
 
 #include <inttypes.h>
 
-int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsigned threads,
-	      scan_progress *progress, void *context)
+int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, const struct heap_options *options)
 {
 	static const struct dump none = { 0, 0 };
 	memset(heap, 0, sizeof *heap);
 	heap->hprof = hprof;
 	heap->in = hprof->in;
+	heap->mapping = options->mapping;
 	heap->id_width = hprof->id_width;
 	heap->dump = dump;
 	heap->android = !strcmp(hprof->version, "JAVA PROFILE 1.0.3");
@@ -18,7 +18,7 @@ int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsig
 		heap->first_offset = hprof->segments[found->first_segment].offset;
 		heap->end_offset = hprof->segments[found->first_segment + found->segment_count - 1].end;
 	}
-	if (scan_dump(&heap->scan, hprof, found, threads, progress, context))
+	if (scan_dump(&heap->scan, hprof, found, options->threads, options->progress, options->context))
 		return -1;
 	if (classes_open(heap)) {
 		heap_close(heap);

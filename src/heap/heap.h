@@ -12,6 +12,7 @@
 #ifndef HEAPFS_HEAP_H
 #define HEAPFS_HEAP_H
 
+#include "heap/mapping.h"
 #include "hprof/scan.h"
 #include "hprof/subrecord.h"
 
@@ -34,7 +35,8 @@ struct field {
 struct class {
 	uint64_t id;		/* 0 for the primitive arrays of dumps that do not describe them */
 	uint64_t offset;	/* of its CLASS_DUMP, 0 if there is none: known by name only */
-	struct name name;	/* as Java source prints it */
+	struct name name;	/* as Java source prints it; the original one where a mapping knows it */
+	const struct mapping_class *mapped; /* or NULL */
 	uint32_t super;		/* class number, CLASS_NONE if there is none or it is not in the dump */
 	uint64_t super_id, loader_id;
 	struct class_parts parts; /* all zero without CLASS_DUMP */
@@ -76,6 +78,7 @@ struct root {
 struct heap {
 	const struct hprof *hprof;
 	const struct input *in;
+	const struct mapping *mapping; /* or NULL */
 	unsigned id_width;
 	unsigned dump;		/* which of the file's dumps this is, from 0 */
 	unsigned number;	/* of the heap among those that are shown, from 0; the tree's */
@@ -95,9 +98,15 @@ struct heap {
 	struct roots *_Atomic roots; /* made at first use */
 };
 
+struct heap_options {
+	unsigned threads;
+	const struct mapping *mapping;	/* of obfuscated names, or NULL; must outlive the heap */
+	scan_progress *progress;	/* or NULL */
+	void *context;
+};
+
 /* Scans dump number `dump` of the file and reads its classes. 0, or -1 without memory. */
-int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, unsigned threads,
-	      scan_progress *progress, void *context);
+int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, const struct heap_options *options);
 void heap_close(struct heap *heap);
 
 /* Looks at all places that the index knows, up to where the file is cut: is what was scanned still there? */
@@ -161,6 +170,9 @@ struct name heap_name(const struct heap *heap, uint64_t name_id);
 struct name heap_name_within(const struct heap *heap, uint64_t name_id, const char *instead, uint64_t *budget);
 /* Bytes for the names of one class's members. */
 #define NAMES_MOST (UINT64_C(16) << 20)
+/* The same for a field or static of a class: the original name where the heap has a mapping that knows it. */
+struct name member_name(const struct heap *heap, const struct class *class, uint64_t name_id, uint8_t type,
+			const char *instead, uint64_t *budget);
 /* The name of an Android heap, or "-". Not to be freed; valid until the heap is closed. */
 struct name block_heap_name(const struct heap *heap, uint64_t offset);
 

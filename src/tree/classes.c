@@ -167,7 +167,7 @@ static void write_statics(const struct heap *heap, const struct class *class, bo
 		if (pool) {
 			text_number(text, walk.name_id);
 		} else {
-			const struct name name = heap_name_within(heap, walk.name_id, "static", &budget);
+			const struct name name = member_name(heap, class, walk.name_id, walk.type, "static", &budget);
 			text_name(text, name);
 			free((char *)(uintptr_t)name.text);
 		}
@@ -181,6 +181,10 @@ static void write_class(const struct heap *heap, const struct class *class, stru
 {
 	text_puts(text, "class: ");
 	text_name(text, class->name);
+	if (class->mapped) {
+		text_puts(text, "\nobfuscated: ");
+		text_escaped(text, class->mapped->obfuscated, class->mapped->obfuscated_len);
+	}
 	text_puts(text, "\nid: ");
 	text_id(text, class->id);
 	const struct class *super = class_super(heap, class);

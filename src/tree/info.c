@@ -73,10 +73,44 @@ static void put_origin(const struct heap *heap, struct text *text)
 	for (unsigned i = 0; i < ORIGIN_STRINGS; i++)
 		if (origin.known[i])
 			put_string_line(text, origin_keys[i], &origin.strings[i]);
+	if (origin.version)
+		text_printf(text, "package version: %" PRIu64 "\n", origin.version);
 }
 
-static void put_heap(const struct heap *heap, struct text *text)
+/* How many of the classes have an original name. */
+static void put_mapping(const struct heap *heap, struct text *text)
 {
+	uint32_t mapped = 0;
+	for (uint32_t i = 0; i < heap->class_count; i++)
+		mapped += heap->classes[i].mapped != NULL;
+	text_printf(text, "mapping: %zu classes, of which the dump has %" PRIu32 "\n", heap->mapping->count, mapped);
+}
+
+/* Bitmaps are counted as Shark does: one without picture for whose pointer there is one is mismatched as well. */
+static void put_bitmaps(const struct node *node, struct text *text)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(node);
+	if (!bitmaps)
+		return;
+	text_printf(text, "bitmaps: %" PRIu32 "\n", bitmaps->count);
+	if (!bitmaps->count && !bitmaps->picture_count)
+		return;
+	text_printf(text, "bitmaps with picture: %" PRIu32 "\nbitmaps without picture: %" PRIu32
+		    "\nbitmaps mismatched: %" PRIu32 "\nbitmap pictures from: %s\npictures refused: %" PRIu32
+		    "\npictures of no bitmap: %" PRIu32 "\n", bitmaps->with_picture, bitmaps->count - bitmaps->with_picture,
+		    bitmaps->mismatched, bitmaps->picture_count ? "dumpData" : bitmaps->with_picture ? "mBuffer" : "nowhere",
+		    bitmaps->refused, bitmaps->orphans);
+	if (bitmaps->repeated)
+		text_printf(text, "pictures not shown, of a pointer that has another: %" PRIu32 "\n", bitmaps->repeated);
+	if (bitmaps->absent_pictures)
+		text_printf(text, "pictures whose bytes are not in the dump: %" PRIu32 "\n", bitmaps->absent_pictures);
+	if (bitmaps->left_out)
+		text_printf(text, "bitmaps left out, since there are too many: %" PRIu32 "\n", bitmaps->left_out);
+}
+
+static void put_heap(const struct node *node, struct text *text)
+{
+	const struct heap *heap = node->heap;
 	const struct scan *scan = &heap->scan;
 	uint64_t shallow = 0, roots = 0;
 	for (uint32_t i = 0; i < heap->class_count; i++)
@@ -84,6 +118,8 @@ static void put_heap(const struct heap *heap, struct text *text)
 	for (unsigned tag = 0; tag < 256; tag++)
 		roots += subrecord_is_root(tag) ? scan->subs[tag] : 0;
 	put_origin(heap, text);
+	if (heap->mapping)
+		put_mapping(heap, text);
 	text_printf(text, "classes: %" PRIu32 "\n", heap->class_count);
 	text_printf(text, "objects: %" PRIu64 "\n", scan->index.object_count);
 	text_printf(text, "instances: %" PRIu64 "\n", scan->subs[SUB_INSTANCE_DUMP]);
@@ -107,6 +143,8 @@ static void put_heap(const struct heap *heap, struct text *text)
 	for (unsigned tag = 0; tag < 256; tag++)
 		if (root_tag_name(tag) && scan->subs[tag])
 			text_printf(text, "gc roots %s: %" PRIu64 "\n", root_tag_name(tag), scan->subs[tag]);
+	if (shows_bitmaps(node))
+		put_bitmaps(node, text);
 	text_printf(text, "index: %zu blocks, %zu dense entries, built by %u %s\n", scan->index.block_count,
 		    scan->index.dense_count, scan->threads, scan->threads == 1 ? "thread" : "threads");
 }
@@ -129,7 +167,8 @@ static void write_info(const struct node *node, uint64_t first, struct pages *pa
 	for (unsigned i = 0; i < tree->dump_count; i++) {
 		if (hprof->dump_count > 1)
 			text_printf(text, "\ndump: %u\n", tree->dumps[i].heap->dump + 1);
-		put_heap(tree->dumps[i].heap, text);
+		const struct node dump = { node->tree, tree->dumps[i].heap, i, KIND_DUMP };
+		put_heap(&dump, text);
 	}
 	if (hprof->dump_count > 1)
 		text_putc(text, '\n');

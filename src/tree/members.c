@@ -79,7 +79,7 @@ bool members_of_statics(const struct heap *heap, const struct class *class, stru
 	uint64_t budget = NAMES_MOST;
 	static_walk_start(&walk, heap, class, false);
 	while (static_walk_next(&walk)) {
-		struct name name = heap_name_within(heap, walk.name_id, "static", &budget);
+		struct name name = member_name(heap, class, walk.name_id, walk.type, "static", &budget);
 		if (!name.text)
 			break;
 		members->list[members->count++] =

@@ -9,6 +9,7 @@
 #ifndef HEAPFS_NODE_H
 #define HEAPFS_NODE_H
 
+#include "android/bitmap.h"
 #include "tree/name.h"
 #include "tree/pages.h"
 #include "tree/tree.h"
@@ -68,6 +69,22 @@ enum kind {
 	KIND_ROOT_BUCKET,
 	KIND_ROOT_LINK,
 	KIND_BUCKET_ROOT_LINK,
+	KIND_BITMAPS_TSV,
+	KIND_BITMAPS,
+	KIND_BITMAP,
+	KIND_BITMAP_MADE,
+	KIND_WHY_EMPTY,
+	KIND_BITMAP_OBJECTS,
+	KIND_BITMAP_OBJECT,
+	KIND_REFUSED_FOLDER,
+	KIND_REFUSED,
+	KIND_ORPHANS,
+	KIND_ORPHAN,
+	KIND_OBJECT_PNG,
+	KIND_OBJECT_JPG,
+	KIND_OBJECT_WEBP,
+	KIND_DUPLICATES,
+	KIND_DUPLICATE_BITMAPS,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -102,6 +119,13 @@ struct listing {
 /* Hands on one entry; `next` is the dynamic position behind it. False when the reader wants no more. */
 bool listing_emit(struct listing *listing, enum kind kind, uint64_t key, const struct text *name, uint64_t next);
 
+/* Files whose bytes are made when they are read, from any place on. False where that cannot be done. */
+struct made_ops {
+	bool (*size)(const struct node *file, uint64_t *size);
+	/* Bytes that are in the file. */
+	bool (*read)(const struct node *file, uint64_t from, size_t len, void *out);
+};
+
 struct kind_row {
 	mode_t type;		/* S_IFDIR, S_IFREG or S_IFLNK */
 	enum key_type key;
@@ -116,9 +140,10 @@ struct kind_row {
 	/* Links: how many folders up the dump's own folder is, and the way down from there. */
 	unsigned depth;
 	bool (*target)(const struct node *link, struct text *text);
-	/* Files: text in numbered pieces, or a stretch of the dump. */
+	/* Files: text in numbered pieces, a stretch of the dump, or bytes made. */
 	const struct pages_ops *pages;
 	bool (*bytes)(const struct node *file, uint64_t *offset, uint64_t *len);
+	const struct made_ops *made;
 };
 extern const struct kind_row kinds[KIND_COUNT];
 
@@ -128,7 +153,24 @@ struct tree_dump {
 	char **file_names;	/* of its classes, by class number */
 	uint32_t *by_name;	/* class numbers by file name */
 	uint32_t *by_size;	/* class numbers, most shallow bytes first */
+	const struct class *bitmap_class; /* or NULL */
+	struct bitmaps *_Atomic bitmaps; /* made at first use */
 };
+
+/* Compressed pictures. See bitmaps.c. */
+#define ENCODED_KEPT 8
+struct encoded_cache {
+	pthread_mutex_t lock;
+	uint64_t clock;
+	struct encoded {
+		uint8_t *data;
+		size_t len;
+		uint64_t offset;	/* of the Bitmap object */
+		uint64_t used;		/* when, by the clock */
+	} kept[ENCODED_KEPT];
+};
+void encoded_cache_init(struct encoded_cache *cache);
+void encoded_cache_free(struct encoded_cache *cache);
 
 struct tree {
 	const struct hprof *hprof;
@@ -142,6 +184,7 @@ struct tree {
 	gid_t group;
 	struct timespec time;
 	struct pages_cache cache;
+	struct encoded_cache encoded;
 };
 
 static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
@@ -256,6 +299,26 @@ bool data_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 void list_references(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_reference(const struct node *folder, const char *name, struct node *child);
 bool up_reference_bucket(const struct node *folder, struct node *parent);
+
+/* bitmaps.c */
+extern const struct made_ops bitmap_made;
+/* NULL where they cannot be told: the request then fails. */
+const struct bitmaps *node_bitmaps(const struct node *node);
+/* The name in bitmaps/ of one that has a picture. */
+void bitmap_file_name(struct text *text, const struct bitmap *bitmap);
+bool shows_bitmaps(const struct node *node), has_pictures(const struct node *node);
+bool has_no_pictures(const struct node *node), has_refused(const struct node *node), has_orphans(const struct node *node);
+bool has_png(const struct node *node), has_jpg(const struct node *node), has_webp(const struct node *node);
+void list_bitmaps(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_bitmap(const struct node *folder, const char *name, struct node *child);
+void list_pictures(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_picture(const struct node *folder, const char *name, struct node *child);
+bool target_bitmap(const struct node *link, struct text *text);
+bool bitmap_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+
+/* bitmap_tables.c */
+extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
 
 /* roots.c */
 void list_roots(const struct node *folder, uint64_t from, struct listing *listing);

@@ -47,6 +47,12 @@ struct pages_cache {
 	size_t slot_count, count;
 };
 
+/* Is only the size being found? What is of a known width need not be looked up then. */
+static inline bool pages_sizing(const struct pages *pages)
+{
+	return !pages->to;
+}
+
 void pages_cache_init(struct pages_cache *cache);
 void pages_cache_free(struct pages_cache *cache);
 

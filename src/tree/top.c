@@ -50,6 +50,8 @@ static const char readme[] =
 	"objects/          an object's folder is objects/<id>: its text, its fields as links,\n"
 	"                  value.txt (a String), data.bin (a primitive array)\n"
 	"strings/          strings.tsv, a line a java.lang.String\n"
+	"bitmaps/          Android: pictures; bitmaps.tsv has a line a Bitmap, and why one has none\n"
+	"duplicates/       Android: equal pictures, most wasted bytes first\n"
 	"roots/            what the VM itself holds\n"
 	"\n"
 	"Try, from this folder:\n"

@@ -176,6 +176,8 @@ static int node_size(const struct node *node, uint64_t *size)
 	default:
 		if (row->bytes)
 			return row->bytes(node, &offset, size) ? 0 : EIO;
+		if (row->made)
+			return row->made->size(node, size) ? 0 : EIO;
 		return pages_size(&node->tree->cache, node_ino(node), row->pages, node, size);
 	}
 }
@@ -301,6 +303,20 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 	return 0;
 }
 
+static int read_made(const struct node *node, uint64_t offset, size_t size, struct text *text)
+{
+	const struct made_ops *made = kinds[node->kind].made;
+	uint64_t total;
+	if (!made->size(node, &total))
+		return EIO;
+	const uint64_t left = offset < total ? total - offset : 0;
+	const size_t len = size < left ? size : (size_t)left;
+	if (!text_reserve(text, len + 1))
+		return ENOMEM;
+	text->len = len;
+	return !len || made->read(node, offset, len, text->data) ? 0 : EIO;
+}
+
 int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, struct text *text, uint64_t *file_offset,
 	      size_t *len)
 {
@@ -322,7 +338,8 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 		*file_offset = start + offset;
 		return 0;
 	}
-	const int failed = pages_read(&tree->cache, ino, row->pages, &node, offset, size, text);
+	const int failed = row->made ? read_made(&node, offset, size, text) :
+				       pages_read(&tree->cache, ino, row->pages, &node, offset, size, text);
 	*len = text->len;
 	return failed;
 }
@@ -428,6 +445,7 @@ struct tree *tree_open(const struct hprof *hprof, struct heap *heaps, unsigned h
 	if (hprof->time_ms && hprof->time_ms / 1000 < INT32_MAX * UINT64_C(8))
 		tree->time = (struct timespec){ (time_t)(hprof->time_ms / 1000), (long)(hprof->time_ms % 1000) * 1000000 };
 	pages_cache_init(&tree->cache);
+	encoded_cache_init(&tree->encoded);
 	tree->dumps = calloc(heap_count, sizeof *tree->dumps);
 	tree->dump_count = tree->dumps ? heap_count : 0;
 	uint64_t first_class = 0;
@@ -435,6 +453,7 @@ struct tree *tree_open(const struct hprof *hprof, struct heap *heaps, unsigned h
 		heaps[i].number = i;
 		tree->dumps[i].heap = &heaps[i];
 		tree->dumps[i].first_class = first_class;
+		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);
 		first_class += heaps[i].class_count;
 		if (name_classes(&tree->dumps[i])) {
 			tree_close(tree);
@@ -457,8 +476,10 @@ void tree_close(struct tree *tree)
 		free(dump->file_names);
 		free(dump->by_name);
 		free(dump->by_size);
+		bitmaps_close(atomic_load(&dump->bitmaps));
 	}
 	free(tree->dumps);
 	pages_cache_free(&tree->cache);
+	encoded_cache_free(&tree->encoded);
 	free(tree);
 }

@@ -28,6 +28,7 @@ struct tree_options {
 	bool owner_given, group_given;
 	uid_t owner;		/* else the dump file's own */
 	gid_t group;
+	unsigned png_level;	/* 1 to 9: pictures made from raw pixels are compressed; 0: stored */
 };
 
 /*

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bitmaps/: a file a Bitmap that has a picture, named after its native pointer, so that the names are those of
+ * other tools. Two Bitmaps of one pointer, or of none, have their object's id behind it. objects/ leads from a
+ * picture to its object, refused/ has pictures that say another size than their Bitmap, or are cut, and orphans/
+ * those whose pointer no Bitmap has.
+ */
+#include "tree/node.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+const struct bitmaps *node_bitmaps(const struct node *node)
+{
+	struct bitmaps *_Atomic *slot = &node_dump(node)->bitmaps;
+	struct bitmaps *bitmaps = atomic_load_explicit(slot, memory_order_acquire), *other = NULL;
+	if (bitmaps)
+		return bitmaps;
+	bitmaps = bitmaps_open(node->heap);
+	if (!bitmaps) {
+		input_touched_bad = true; /* no answer is better than an empty one, which the kernel would keep */
+		return NULL;
+	}
+	if (atomic_compare_exchange_strong(slot, &other, bitmaps))
+		return bitmaps;
+	bitmaps_close(bitmaps);
+	return other;
+}
+
+bool shows_bitmaps(const struct node *node)
+{
+	return node->heap->android || node_dump(node)->bitmap_class;
+}
+
+static const struct bitmap *bitmap_of(const struct node *node, const struct bitmaps **bitmaps)
+{
+	*bitmaps = node_bitmaps(node);
+	return *bitmaps ? bitmap_at(*bitmaps, node->key) : NULL;
+}
+
+/* --- names --- */
+
+static enum picture_format format_of(const struct bitmap *bitmap)
+{
+	return bitmap->source == SOURCE_BUFFER ? PICTURE_PNG : bitmap->picture->head.format;
+}
+
+static void put_stem(struct text *text, const struct bitmap *bitmap)
+{
+	text_id(text, bitmap->pointer);
+	if (bitmap->shared_pointer) {
+		text_putc(text, '-');
+		text_id(text, bitmap->id);
+	}
+}
+
+void bitmap_file_name(struct text *text, const struct bitmap *bitmap)
+{
+	put_stem(text, bitmap);
+	text_putc(text, '.');
+	text_puts(text, picture_extension(format_of(bitmap)));
+}
+
+/* The bitmap with a picture that `stem` (of `len` bytes) names. */
+static const struct bitmap *bitmap_by_stem(const struct bitmaps *bitmaps, const char *stem, size_t len)
+{
+	uint64_t pointer, id = 0;
+	const char *dash = memchr(stem, '-', len);
+	const size_t pointer_len = dash ? (size_t)(dash - stem) : len;
+	if (!name_parse_id(stem, pointer_len, &pointer) ||
+	    (dash && !name_parse_id(dash + 1, len - pointer_len - 1, &id)))
+		return NULL;
+	const uint32_t at = bitmaps_from(bitmaps, pointer, id);
+	const struct bitmap *bitmap = at < bitmaps->count ? &bitmaps->list[bitmaps->by_pointer[at]] : NULL;
+	if (!bitmap || bitmap->pointer != pointer || bitmap->shared_pointer != (dash != NULL) ||
+	    (dash && bitmap->id != id) || bitmap->verdict != VERDICT_OK)
+		return NULL;
+	return bitmap;
+}
+
+/* What a picture says of itself. */
+static void put_claim(struct text *text, const struct picture *picture)
+{
+	const struct picture_head *head = &picture->head;
+	if (head->width && head->height)
+		text_printf(text, "%" PRIu32 "x%" PRIu32, head->width, head->height);
+	else
+		text_puts(text, head->format == PICTURE_UNKNOWN ? "unknown" : "unknown-size");
+	if (head->format != PICTURE_UNKNOWN && !head->whole)
+		text_puts(text, "-truncated");
+}
+
+static void put_picture_name(struct text *text, const struct picture *picture, enum kind kind)
+{
+	text_id(text, picture->pointer);
+	if (kind == KIND_REFUSED) {
+		text_putc(text, '-');
+		put_claim(text, picture);
+	}
+	if (picture->shared_pointer)
+		text_printf(text, "-%" PRIu32, picture->number);
+	text_putc(text, '.');
+	text_puts(text, picture_extension(picture->head.format));
+}
+
+/* --- folders --- */
+
+static enum kind kind_of(const struct bitmap *bitmap)
+{
+	return bitmap->source == SOURCE_BUFFER ? KIND_BITMAP_MADE : KIND_BITMAP;
+}
+
+/* The pictures, or the links to their objects, in the order of their pointers. */
+void list_bitmaps(const struct node *folder, uint64_t from, struct listing *listing)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(folder);
+	struct text name = { 0 };
+	for (uint64_t i = from; bitmaps && i < bitmaps->count; i++) {
+		const struct bitmap *bitmap = &bitmaps->list[bitmaps->by_pointer[i]];
+		const bool links = folder->kind == KIND_BITMAP_OBJECTS;
+		if (bitmap->verdict != VERDICT_OK)
+			continue;
+		name.len = 0;
+		if (links)
+			put_stem(&name, bitmap);
+		else
+			bitmap_file_name(&name, bitmap);
+		if (!listing_emit(listing, links ? KIND_BITMAP_OBJECT : kind_of(bitmap), bitmap->offset, &name, i + 1))
+			break;
+	}
+	text_free(&name);
+}
+
+bool lookup_bitmap(const struct node *folder, const char *name, struct node *child)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(folder);
+	const bool links = folder->kind == KIND_BITMAP_OBJECTS;
+	const char *dot = links ? name + strlen(name) : strrchr(name, '.');
+	const struct bitmap *bitmap = bitmaps && dot ? bitmap_by_stem(bitmaps, name, (size_t)(dot - name)) : NULL;
+	if (!bitmap || (!links && strcmp(dot + 1, picture_extension(format_of(bitmap)))))
+		return false;
+	*child = node_make(folder, links ? KIND_BITMAP_OBJECT : kind_of(bitmap), bitmap->offset);
+	return true;
+}
+
+static bool belongs(const struct picture *picture, enum kind kind)
+{
+	return kind == KIND_REFUSED ? picture_is_refused(picture) : picture_is_orphan(picture);
+}
+
+static enum kind file_kind(const struct node *folder)
+{
+	return folder->kind == KIND_REFUSED_FOLDER ? KIND_REFUSED : KIND_ORPHAN;
+}
+
+void list_pictures(const struct node *folder, uint64_t from, struct listing *listing)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(folder);
+	const enum kind kind = file_kind(folder);
+	struct text name = { 0 };
+	for (uint64_t i = from; bitmaps && i < bitmaps->picture_count; i++) {
+		const struct picture *picture = &bitmaps->pictures[i];
+		if (!belongs(picture, kind))
+			continue;
+		name.len = 0;
+		put_picture_name(&name, picture, kind);
+		if (!listing_emit(listing, kind, picture->slot, &name, i + 1))
+			break;
+	}
+	text_free(&name);
+}
+
+bool lookup_picture(const struct node *folder, const char *name, struct node *child)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(folder);
+	const enum kind kind = file_kind(folder);
+	uint64_t pointer;
+	struct text text = { 0 };
+	bool found = false;
+	if (!bitmaps || !name_parse_id(name, strcspn(name, "-."), &pointer))
+		return false;
+	for (uint32_t i = pictures_from(bitmaps, pointer); !found && i < bitmaps->picture_count; i++) {
+		const struct picture *picture = &bitmaps->pictures[i];
+		if (picture->pointer != pointer)
+			break;
+		if (!belongs(picture, kind))
+			continue;
+		text.len = 0;
+		put_picture_name(&text, picture, kind);
+		found = text.len == strlen(name) && !memcmp(text.data, name, text.len);
+		if (found)
+			*child = node_make(folder, kind, picture->slot);
+	}
+	text_free(&text);
+	return found;
+}
+
+bool has_refused(const struct node *node)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(node);
+	return bitmaps && bitmaps->refused;
+}
+
+bool has_orphans(const struct node *node)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(node);
+	return bitmaps && bitmaps->orphans;
+}
+
+bool has_pictures(const struct node *node)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(node);
+	return bitmaps && bitmaps->with_picture;
+}
+
+bool has_no_pictures(const struct node *node)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(node);
+	return bitmaps && !bitmaps->with_picture;
+}
+
+/* --- an object's picture --- */
+
+/* The kinds of the link, by what the picture is. */
+static bool has_format(const struct node *node, enum picture_format format)
+{
+	struct object object;
+	const struct bitmaps *bitmaps;
+	if (!node_dump(node)->bitmap_class || !heap_object(node->heap, node->key, &object) ||
+	    object.class != node_dump(node)->bitmap_class)
+		return false;
+	const struct bitmap *bitmap = bitmap_of(node, &bitmaps);
+	return bitmap && bitmap->verdict == VERDICT_OK && format_of(bitmap) == format;
+}
+
+bool has_png(const struct node *node)
+{
+	return has_format(node, PICTURE_PNG);
+}
+
+bool has_jpg(const struct node *node)
+{
+	return has_format(node, PICTURE_JPEG);
+}
+
+bool has_webp(const struct node *node)
+{
+	return has_format(node, PICTURE_WEBP);
+}
+
+bool target_bitmap(const struct node *link, struct text *text)
+{
+	const struct bitmaps *bitmaps;
+	const struct bitmap *bitmap = bitmap_of(link, &bitmaps);
+	if (!bitmap || bitmap->verdict != VERDICT_OK)
+		return false;
+	text_puts(text, "bitmaps/");
+	bitmap_file_name(text, bitmap);
+	return true;
+}
+
+/* --- files --- */
+
+bool bitmap_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
+{
+	const struct bitmaps *bitmaps;
+	const struct bitmap *bitmap = bitmap_of(file, &bitmaps);
+	if (!bitmap || bitmap->source != SOURCE_DUMP_DATA)
+		return false;
+	*offset = bitmap->picture->offset;
+	*len = bitmap->picture->len;
+	return true;
+}
+
+bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(file);
+	const struct picture *picture = bitmaps ? picture_at(bitmaps, file->key) : NULL;
+	if (!picture || !belongs(picture, file->kind))
+		return false;
+	*offset = picture->offset;
+	*len = picture->len;
+	return true;
+}
+
+/*
+ * With -o png_level: pictures compressed lately. What a picture's size is, is known by compressing it, and the
+ * kernel reads it in many requests, so the last few are kept.
+ */
+void encoded_cache_init(struct encoded_cache *cache)
+{
+	memset(cache, 0, sizeof *cache);
+	pthread_mutex_init(&cache->lock, NULL);
+}
+
+void encoded_cache_free(struct encoded_cache *cache)
+{
+	for (unsigned i = 0; i < ENCODED_KEPT; i++)
+		free(cache->kept[i].data);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+/* Copies a stretch of the compressed picture, or with `out` NULL only finds its size. False without memory. */
+static bool encoded_read(const struct node *file, struct bitmap *bitmap, const struct pixels *pixels, uint64_t from,
+			 size_t len, uint8_t *out, uint64_t *size)
+{
+	struct encoded_cache *cache = &file->tree->encoded;
+	*size = atomic_load(&bitmap->encoded_size);
+	if (!out && *size)
+		return true;
+	pthread_mutex_lock(&cache->lock);
+	struct encoded *use = NULL, *oldest = &cache->kept[0];
+	for (unsigned i = 0; i < ENCODED_KEPT; i++) {
+		struct encoded *encoded = &cache->kept[i];
+		if (encoded->data && encoded->offset == bitmap->offset)
+			use = encoded;
+		if (encoded->used < oldest->used)
+			oldest = encoded;
+	}
+	if (!use) {
+		/* Others wait meanwhile: two threads compressing the same picture would be slower. */
+		uint8_t *data;
+		size_t data_len;
+		if (!png_encode(pixels, file->tree->options.png_level, &data, &data_len)) {
+			use = oldest;
+			free(use->data);
+			*use = (struct encoded){ .data = data, .len = data_len, .offset = bitmap->offset };
+			atomic_store(&bitmap->encoded_size, data_len);
+		}
+	}
+	if (use) {
+		use->used = ++cache->clock;
+		*size = use->len;
+		if (out)
+			memcpy(out, use->data + from, len);
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return use;
+}
+
+static bool made_pixels(const struct node *file, struct bitmap **bitmap, struct pixels *pixels)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(file);
+	*bitmap = bitmaps ? bitmap_at(bitmaps, file->key) : NULL;
+	return *bitmap && (*bitmap)->source == SOURCE_BUFFER && bitmap_pixels(bitmaps, *bitmap, pixels);
+}
+
+static bool made_size(const struct node *file, uint64_t *size)
+{
+	struct bitmap *bitmap;
+	struct pixels pixels;
+	if (!made_pixels(file, &bitmap, &pixels))
+		return false;
+	if (file->tree->options.png_level)
+		return encoded_read(file, bitmap, &pixels, 0, 0, NULL, size);
+	*size = png_size(&pixels);
+	return true;
+}
+
+static bool made_read(const struct node *file, uint64_t from, size_t len, void *out)
+{
+	struct bitmap *bitmap;
+	struct pixels pixels;
+	uint64_t size;
+	if (!made_pixels(file, &bitmap, &pixels))
+		return false;
+	if (file->tree->options.png_level)
+		return encoded_read(file, bitmap, &pixels, from, len, out, &size);
+	return png_read(&pixels, &bitmap->sums, from, len, out);
+}
+
+const struct made_ops bitmap_made = { .size = made_size, .read = made_read };
