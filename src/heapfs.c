@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapfs: mounts a heap dump as a read-only filesystem. */
 #include "fuse/mount.h"
-#include "input/sniff.h"
+#include "input/container.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 struct options {
 	const char *dump, *mount_point;
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
-	char *dump_number, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus; /* as given, or NULL */
+	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus; /* as given, or NULL */
 	int extra;		/* arguments too many */
 };
 
@@ -45,6 +45,9 @@ static const struct fuse_opt option_table[] = {
 	KEY("allow_other", FUSE_OPT_KEY_KEEP),
 	OPTION("dump=%s", dump_number),
 	OPTION("mapping=%s", mapping),
+	OPTION("pid=%s", pid),
+	OPTION("tmpdir=%s", tmpdir),
+	OPTION("unpacked=%s", unpacked),
 	OPTION("max_threads=%s", max_threads),
 	OPTION("png_level=%s", png_level),
 	OPTION("uid=%s", uid),
@@ -88,8 +91,9 @@ static void print_help(FILE *out)
 {
 	fputs("usage: heapfs [options] DUMP MOUNTPOINT\n"
 	      "\n"
-	      "Mounts a Java or Android heap dump (HPROF) as read-only files. README.txt in the\n"
-	      "mount tells what is where. To unmount: fusermount3 -u MOUNTPOINT\n"
+	      "Mounts a Java or Android heap dump as read-only files: HPROF, plain or gzipped, or\n"
+	      "in a Perfetto trace. README.txt in the mount tells what is where. To unmount:\n"
+	      "fusermount3 -u MOUNTPOINT\n"
 	      "\n"
 	      "  -h, --help             this text\n"
 	      "  -V, --version          versions of heapfs and libfuse\n"
@@ -98,6 +102,9 @@ static void print_help(FILE *out)
 	      "  -s                     answer requests one after another\n"
 	      "      --strict           refuse a dump that is damaged or cut\n"
 	      "  -o dump=N              mount only the file's Nth heap dump\n"
+	      "  -o pid=N               of a trace, mount only the dump of this process\n"
+	      "  -o tmpdir=DIR          where to unpack to ($TMPDIR, /var/tmp)\n"
+	      "  -o unpacked=FILE       keep what a gzip file unpacks to, and use it again\n"
 	      "  -o mapping=FILE        names as before R8 or ProGuard, from its mapping file\n"
 	      "  -o png_level=1..9      compress pictures made from raw pixels\n"
 	      "  -o links=no            leave out all links\n"
@@ -124,7 +131,7 @@ static void guard_standard_descriptors(void)
 
 /* What the values of options mean. */
 struct settings {
-	unsigned dump;		/* 0: all */
+	unsigned dump, pid;	/* dump 0: all; pid counts where it was given */
 	struct tree_options tree;
 	enum readdirplus readdirplus;
 	struct mount_options mount;
@@ -171,6 +178,7 @@ static int parse_values(const struct options *options, struct settings *settings
 	*settings = (struct settings){ .dump = 0 };
 	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &settings->dump) ||
 	    parse_number("max_threads", options->max_threads, 1, UINT32_MAX, &threads) ||
+	    parse_number("pid", options->pid, 0, UINT32_MAX, &settings->pid) ||
 	    parse_number("png_level", options->png_level, 1, 9, &png_level) ||
 	    parse_number("uid", options->uid, 0, UINT32_MAX, &uid) ||
 	    parse_number("gid", options->gid, 0, UINT32_MAX, &gid) ||
@@ -221,13 +229,14 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
 		(double)done / 1e6 / seconds);
 }
 
-/* A dump, open with all its heaps. */
+/* A file, open with all its heaps. */
 struct opened {
-	struct input input;
-	struct notes notes;
+	struct container container;
 	struct mapping mapping;	/* empty where the option was not given */
-	struct hprof hprof;
+	struct hprof *hprofs;	/* one a part of the container */
+	struct notes notes;	/* about the dump, where it did not come in a trace */
 	struct heap *heaps;
+	size_t hprof_count;
 	unsigned heap_count;
 };
 
@@ -236,76 +245,146 @@ static void close_dump(struct opened *opened)
 	for (unsigned i = 0; i < opened->heap_count; i++)
 		heap_close(&opened->heaps[i]);
 	free(opened->heaps);
-	hprof_close(&opened->hprof);
+	for (size_t i = 0; i < opened->hprof_count; i++)
+		hprof_close(&opened->hprofs[i]);
+	free(opened->hprofs);
 	mapping_close(&opened->mapping);
 	notes_free(&opened->notes);
-	input_close(&opened->input);
+	container_close(&opened->container);
 }
 
-static int open_heaps(struct opened *opened, const struct options *options, unsigned number)
+static unsigned dumps_of(const struct hprof *hprof)
+{
+	return hprof->dump_count ? (unsigned)hprof->dump_count : 1;
+}
+
+static unsigned core_count(void)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	const unsigned dumps = opened->hprof.dump_count ? (unsigned)opened->hprof.dump_count : 1;
-	const unsigned first = number ? number - 1 : 0, count = number ? 1 : dumps;
-	struct progress progress = { .name = options->dump, .percent = -1 };
-	clock_gettime(CLOCK_MONOTONIC, &progress.start);
-	if (number > dumps) {
-		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, number, dumps);
-		return -1;
-	}
-	const struct heap_options heap_options = { .threads = cores < 1 ? 1 : (unsigned)cores,
+	return cores < 1 ? 1 : (unsigned)cores;
+}
+
+static int no_memory(const struct options *options)
+{
+	fprintf(stderr, "heapfs: %s: %s\n", options->dump, strerror(ENOMEM));
+	return -1;
+}
+
+/* All heap dumps of the file, or the one that is wanted. */
+static int open_heaps(struct opened *opened, const struct options *options, unsigned number, struct progress *progress)
+{
+	const struct heap_options heap_options = { .threads = core_count(),
 						   .mapping = options->mapping ? &opened->mapping : NULL,
 						   .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
-						   .context = &progress };
-	opened->heaps = calloc(count, sizeof *opened->heaps);
-	for (unsigned i = 0; opened->heaps && i < count; i++) {
-		if (heap_open(&opened->heaps[i], &opened->hprof, first + i, &heap_options))
-			break;
-		opened->heap_count++;
-	}
-	if (progress.percent >= 0)
-		fputs("\r\033[K", stderr);
-	if (opened->heap_count < count) {
-		fprintf(stderr, "heapfs: %s: %s\n", options->dump, strerror(ENOMEM));
+						   .context = progress };
+	unsigned total = 0, before = 0;
+	for (size_t i = 0; i < opened->hprof_count; i++)
+		total += dumps_of(&opened->hprofs[i]);
+	if (number > total) {
+		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, number, total);
 		return -1;
 	}
+	opened->heaps = calloc(number ? 1 : total, sizeof *opened->heaps);
+	if (!opened->heaps)
+		return no_memory(options);
+	for (size_t i = 0; i < opened->hprof_count; i++)
+		for (unsigned j = 0; j < dumps_of(&opened->hprofs[i]); j++) {
+			if (number && before++ + 1 != number)
+				continue;
+			if (heap_open(&opened->heaps[opened->heap_count], &opened->hprofs[i], j, &heap_options))
+				return no_memory(options);
+			opened->heap_count++;
+		}
 	return 0;
 }
 
-static int open_dump(struct opened *opened, const struct options *options, unsigned number)
+/* The records of each part. One that cannot be read is passed over where there are others. */
+static int open_hprofs(struct opened *opened, const struct options *options)
 {
-	char error[PATH_MAX + 512], line[512];
+	struct container *container = &opened->container;
+	char error[PATH_MAX + 512] = "";
+	opened->hprofs = calloc(container->part_count, sizeof *opened->hprofs);
+	if (!opened->hprofs)
+		return no_memory(options);
+	for (size_t i = 0; i < container->part_count; i++) {
+		struct part *part = &container->parts[i];
+		struct hprof *hprof = &opened->hprofs[opened->hprof_count];
+		struct notes *notes = part->dump ? &part->dump->notes : &opened->notes;
+		if (hprof_open(hprof, part_input(container, part), notes, error, sizeof error)) {
+			notes_add(&container->notes, "a dump that cannot be read", NOTE_NO_OFFSET, part_input(container, part)->size,
+				  "%s", error);
+			continue;
+		}
+		hprof->traced = part->dump;
+		opened->hprof_count++;
+		if (!hprof->segment_count)
+			notes_add(notes, "there is no heap in this file", part_input(container, part)->size, 0, NULL);
+	}
+	if (!opened->hprof_count)
+		fprintf(stderr, "heapfs: %s\n", error);
+	return opened->hprof_count ? 0 : -1;
+}
+
+/* Says everything that is not as it should be. How much that is. */
+static size_t print_notes(const struct options *options, const char *about, const struct notes *notes)
+{
+	char line[512];
+	for (size_t i = 0; i < notes->count; i++)
+		fprintf(stderr, "heapfs: %s: %s%s\n", options->dump, about, note_format(&notes->list[i], line, sizeof line));
+	return notes->count;
+}
+
+static size_t print_all_notes(const struct opened *opened, const struct options *options)
+{
+	size_t count = print_notes(options, "", &opened->container.notes);
+	for (size_t i = 0; i < opened->hprof_count; i++) {
+		const struct hprof *hprof = &opened->hprofs[i];
+		char about[32] = "";
+		if (opened->hprof_count > 1)
+			snprintf(about, sizeof about, "process %u: ", hprof->traced->pid);
+		count += print_notes(options, about, hprof->notes);
+	}
+	return count;
+}
+
+static int open_dump(struct opened *opened, const struct options *options, const struct settings *settings)
+{
+	char error[PATH_MAX + 512];
+	struct progress progress = { .name = options->dump, .percent = -1 };
+	const struct container_options container_options = {
+		.tmpdir = options->tmpdir, .unpacked = options->unpacked, .only_pid = options->pid != NULL,
+		.pid = settings->pid, .threads = core_count(), .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
+		.context = &progress,
+	};
 	memset(opened, 0, sizeof *opened);
+	opened->container.in.fd = -1; /* none yet */
 	notes_init(&opened->notes);
-	if ((options->mapping && mapping_open(&opened->mapping, options->mapping, error, sizeof error)) ||
-	    input_open(&opened->input, options->dump, error, sizeof error)) {
+	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	int rc = options->mapping ? mapping_open(&opened->mapping, options->mapping, error, sizeof error) : 0;
+	if (!rc)
+		rc = container_open(&opened->container, options->dump, &container_options, error, sizeof error);
+	if (progress.percent >= 0)
+		fputs("\r\033[K", stderr);
+	if (rc) {
 		fprintf(stderr, "heapfs: %s\n", error);
 		return -1;
 	}
-	/* From here on a cut file is answered, not died of. */
-	input_guard(&opened->input);
-	if (!hprof_recognise(&opened->input)) {
-		fprintf(stderr, "heapfs: %s: not a heap dump, but %s\n", options->dump, sniff(&opened->input));
+	rc = open_hprofs(opened, options);
+	if (!rc)
+		rc = open_heaps(opened, options, settings->dump, &progress);
+	if (progress.percent >= 0)
+		fputs("\r\033[K", stderr);
+	if (rc)
 		return -1;
-	}
-	if (hprof_open(&opened->hprof, &opened->input, &opened->notes, error, sizeof error)) {
-		fprintf(stderr, "heapfs: %s\n", error);
-		return -1;
-	}
-	if (!opened->hprof.segment_count)
-		notes_add(&opened->notes, "there is no heap in this file", opened->input.size, 0, NULL);
-	if (open_heaps(opened, options, number))
-		return -1;
-	if (atomic_load(&opened->input.good_end) < opened->input.size) {
+	struct input *in = &opened->container.in;
+	if (atomic_load(&in->good_end) < in->size) {
 		fprintf(stderr, "heapfs: %s: the file was cut while it was being read\n", options->dump);
 		return -1;
 	}
-	if (atomic_load(&opened->input.bad_count))
-		notes_add(&opened->notes, "the disk could not give some of the file", atomic_load(&opened->input.bad_pages[0]),
-			  0, "%u pages", atomic_load(&opened->input.bad_count));
-	for (size_t i = 0; i < opened->notes.count; i++)
-		fprintf(stderr, "heapfs: %s: %s\n", options->dump, note_format(&opened->notes.list[i], line, sizeof line));
-	if (options->strict && opened->notes.count) {
+	if (atomic_load(&in->bad_count))
+		notes_add(&opened->container.notes, "the disk could not give some of the file",
+			  atomic_load(&in->bad_pages[0]), 0, "%u pages", atomic_load(&in->bad_count));
+	if (print_all_notes(opened, options) && options->strict) {
 		fprintf(stderr, "heapfs: %s: not mounted, since --strict was given\n", options->dump);
 		return -1;
 	}
@@ -342,11 +421,13 @@ static int run(struct fuse_args *args, const struct options *options)
 		fprintf(stderr, "heapfs: %s\n", error);
 		goto out_session;
 	}
-	if (!open_dump(&opened, options, settings.dump)) {
-		served.in = &opened.input;
-		opened.input.same_context = &opened;
-		opened.input.same = same_dump;
-		served.tree = tree_open(&opened.hprof, opened.heaps, opened.heap_count, "plain file", &settings.tree);
+	if (!open_dump(&opened, options, &settings)) {
+		struct input *in = &opened.container.in;
+		const struct tree_source source = { in, opened.container.description, &opened.container.notes };
+		served.in = in;
+		in->same_context = &opened;
+		in->same = same_dump;
+		served.tree = tree_open(&source, opened.heaps, opened.heap_count, &settings.tree);
 		if (served.tree) {
 			status = mount_serve(session, &point, &settings.mount);
 			tree_close(served.tree);
@@ -386,6 +467,9 @@ int main(int argc, char **argv)
 	free((char *)(uintptr_t)options.dump);
 	free((char *)(uintptr_t)options.mount_point);
 	free(options.dump_number);
+	free(options.pid);
+	free(options.tmpdir);
+	free(options.unpacked);
 	free(options.mapping);
 	free(options.max_threads);
 	free(options.png_level);

@@ -39,7 +39,8 @@ static void open_heaps(struct opened *o, unsigned threads, unsigned most)
 	for (; o->heap_count < count; o->heap_count++)
 		if (heap_open(&o->heaps[o->heap_count], &o->hprof, o->heap_count, &heap_options))
 			abort();
-	o->tree = tree_open(&o->hprof, o->heaps, o->heap_count, "plain file", &options);
+	const struct tree_source source = { .in = &o->in, .container = "plain file" };
+	o->tree = tree_open(&source, o->heaps, o->heap_count, &options);
 	if (!o->tree)
 		abort();
 }

@@ -229,7 +229,8 @@ static void without_links(void **state)
 	(void)state;
 	opened_sample(&o, "jdk8");
 	tree_close(o.tree);
-	o.tree = tree_open(&o.hprof, o.heaps, o.heap_count, "plain file", &options);
+	const struct tree_source source = { .in = &o.in, .container = "plain file" };
+	o.tree = tree_open(&source, o.heaps, o.heap_count, &options);
 	struct walk w = { .o = &o, .tree = o.tree };
 	check_folder(&w, TREE_ROOT, "");
 	assert_int_equal(w.links, 0);

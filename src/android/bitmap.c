@@ -234,6 +234,67 @@ static void try_pictures(struct bitmaps *bitmaps, struct bitmap *bitmap, bool dr
 	}
 }
 
+/* --- pictures of the trace --- */
+
+/* The first 0x… in a name, of 1 to 16 digits; 0 if there is none. */
+static uint64_t pointer_in(const char *name)
+{
+	for (const char *p = strstr(name, "0x"); p; p = strstr(p + 1, "0x")) {
+		char *end;
+		const uint64_t value = strtoull(p, &end, 16);
+		if (end - p > 2 && end - p <= 18)
+			return value;
+	}
+	return 0;
+}
+
+static int read_traced(struct bitmaps *bitmaps)
+{
+	const struct trace_dump *traced = bitmaps->heap->hprof->traced;
+	const size_t count = traced ? traced->picture_count : 0;
+	const struct input *in = bitmaps->heap->in;
+	bitmaps->traced = calloc(count + 1, sizeof *bitmaps->traced);
+	if (!bitmaps->traced)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_picture *from = &traced->pictures[i];
+		struct picture *picture = &bitmaps->traced[i];
+		*picture = (struct picture){ .pointer = pointer_in(from->name), .number = (uint32_t)i, .len = from->len,
+					     .offset = from->offset - in->base };
+		picture_head(in->data + picture->offset, from->len, &picture->head);
+	}
+	bitmaps->traced_count = (uint32_t)count;
+	return 0;
+}
+
+/* Gives those bitmaps a picture of the trace that have none of their own. */
+static void join_traced(struct bitmaps *bitmaps)
+{
+	for (uint32_t i = 0; i < bitmaps->traced_count; i++) {
+		struct picture *picture = &bitmaps->traced[i];
+		uint32_t at = picture->pointer ? bitmaps_from(bitmaps, picture->pointer, 0) : bitmaps->count;
+		for (; at < bitmaps->count; at++) {
+			struct bitmap *bitmap = &bitmaps->list[bitmaps->by_pointer[at]];
+			if (bitmap->pointer != picture->pointer || (picture->chosen && !bitmap->shared_pointer))
+				break;
+			picture->claimed = true;
+			if (bitmap->verdict == VERDICT_OK || bitmap->verdict == VERDICT_RECYCLED ||
+			    bitmap->verdict == VERDICT_ZERO_SIZE)
+				continue;
+			if (picture_fits(picture, bitmap)) {
+				bitmap->picture = picture;
+				bitmap->source = SOURCE_TRACE;
+				bitmap->verdict = VERDICT_OK;
+				bitmaps->traced_shown += !picture->chosen;
+				picture->chosen = true;
+			} else if (!bitmap->picture) {
+				bitmap->picture = picture;
+				bitmap->verdict = refusal(picture, bitmap);
+			}
+		}
+	}
+}
+
 /* --- mBuffer --- */
 
 /* Reads the layout off the bytes a pixel: all that is known, since no field says it. */
@@ -397,12 +458,13 @@ struct bitmaps *bitmaps_open(const struct heap *heap)
 		return NULL;
 	bitmaps->heap = heap;
 	bitmaps->class = bitmap_class(heap);
-	if (bitmaps->class && gather(bitmaps)) {
+	if ((bitmaps->class && gather(bitmaps)) || read_traced(bitmaps)) {
 		bitmaps_close(bitmaps);
 		return NULL;
 	}
 	if (bitmaps->count)
 		sort(bitmaps);
+	join_traced(bitmaps);
 	count(bitmaps);
 	if (input_touched_bad) {
 		bitmaps_close(bitmaps);
@@ -421,6 +483,7 @@ void bitmaps_close(struct bitmaps *bitmaps)
 		free(bitmaps->by_pixels);
 		free(bitmaps->pictures);
 		free(bitmaps->by_slot);
+		free(bitmaps->traced);
 	}
 	free(bitmaps);
 }
@@ -462,7 +525,9 @@ uint64_t bitmap_hash(const struct bitmaps *bitmaps, struct bitmap *bitmap)
 		data = pixels.data;
 		len = (uint64_t)pixels.width * pixels.height * layout_bytes(pixels.layout);
 	} else {
-		data = input_at(bitmaps->heap->in, bitmap->picture->offset, bitmap->picture->len);
+		data = bitmap->source == SOURCE_TRACE ?
+			       bitmaps->heap->in->data + bitmap->picture->offset :
+			       input_at(bitmaps->heap->in, bitmap->picture->offset, bitmap->picture->len);
 		len = bitmap->picture->len;
 	}
 	if (!data)

@@ -20,7 +20,7 @@
 #include "heap/heap.h"
 
 /* In the order in which they are tried. */
-enum bitmap_source { SOURCE_NONE, SOURCE_DUMP_DATA, SOURCE_BUFFER, SOURCES };
+enum bitmap_source { SOURCE_NONE, SOURCE_DUMP_DATA, SOURCE_BUFFER, SOURCE_TRACE, SOURCES };
 
 /* Why there is no picture, the most telling reason. */
 enum bitmap_verdict {
@@ -58,7 +58,7 @@ struct bitmap {
 	uint32_t width, height;	/* 0 for what is negative */
 	enum bitmap_source source;
 	enum bitmap_verdict verdict;
-	const struct picture *picture; /* SOURCE_DUMP_DATA, and the one that was refused */
+	const struct picture *picture; /* SOURCE_DUMP_DATA and SOURCE_TRACE, and the one that was refused */
 	uint64_t buffer, buffer_len; /* offset in the file and bytes of mBuffer; 0 without */
 	uint8_t layout;		/* enum pixel_layout, of SOURCE_BUFFER */
 	bool guessed;		/* the buffer is longer than needed */
@@ -85,6 +85,8 @@ struct bitmaps {
 	struct picture *pictures; /* by pointer, then as they are in the dump */
 	uint32_t *by_slot;	/* pictures by slot */
 	uint32_t picture_count;
+	struct picture *traced;	/* those of the trace that the dump came in, in its order; offsets are of the dump's input */
+	uint32_t traced_count, traced_shown;
 	uint32_t left_out;	/* Bitmaps past BITMAPS_MOST */
 	uint32_t absent_pictures; /* whose bytes are not in the dump */
 	bool has_dump_data;	/* the class has dumpData, whether it is filled or not */

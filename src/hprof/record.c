@@ -15,12 +15,6 @@
 /* The same where the search begins anywhere, and so has many more chances to err. */
 #define RESYNC_CHAIN 8
 
-bool hprof_recognise(const struct input *in)
-{
-	const uint8_t *p = input_at(in, 0, sizeof MAGIC - 1);
-	return p && !memcmp(p, MAGIC, sizeof MAGIC - 1);
-}
-
 /* Grows an array of `size`-byte items so that one more fits. */
 static int reserve(void **items, size_t count, size_t *capacity, size_t size)
 {
@@ -382,7 +376,7 @@ int hprof_open(struct hprof *h, const struct input *in, struct notes *notes, cha
 	h->notes = notes;
 	const uint8_t *p = in->data;
 	const uint8_t *nul = memchr(p, 0, in->size < sizeof h->version ? in->size : sizeof h->version);
-	if (!hprof_recognise(in)) {
+	if (in->size < sizeof MAGIC - 1 || memcmp(p, MAGIC, sizeof MAGIC - 1)) {
 		snprintf(error, error_size, "%s: not an HPROF file", in->path);
 		return -1;
 	}

@@ -15,7 +15,7 @@
 
 #include "hprof/format.h"
 #include "input/input.h"
-#include "input/notes.h"
+#include "input/trace.h"
 
 /* Where the records with an id are: sorted by id, the first of equal ids in the file wins. */
 struct id_table {
@@ -64,10 +64,8 @@ struct hprof {
 	size_t dump_count, dump_capacity;
 	uint64_t records[256];	/* how many of each tag */
 	bool ended;		/* the last dump has its HEAP_DUMP_END, or needs none */
+	const struct trace_dump *traced; /* what the trace that it came in says of it, or NULL; the opener's to set */
 };
-
-/* True if the bytes begin like an HPROF file, whatever its version. */
-bool hprof_recognise(const struct input *in);
 
 /*
  * Walks the file's records. 0, or -1 with a message in `error`: not an HPROF file, an identifier size or a

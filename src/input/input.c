@@ -109,6 +109,8 @@ bool input_unharmed(struct input *in, uint64_t epoch)
 		return false;
 	if (written_at(&st) != atomic_load(&in->written) || (uint64_t)st.st_size != atomic_load(&in->seen_size))
 		look_again(in, &st);
+	if (in->viewed && atomic_load(&in->good_end) < in->size)
+		return false;
 	return !input_touched_bad && atomic_load(&input_epoch) == epoch;
 }
 
@@ -159,9 +161,52 @@ fail:
 	return -1;
 }
 
+int input_open_unpacked(struct input *in, const struct input *origin, int fd)
+{
+	struct stat st;
+	memset(in, 0, sizeof *in);
+	in->fd = -1;
+	if (fstat(fd, &st))
+		return -1;
+	in->size = (uint64_t)st.st_size;
+	in->st = origin->st;
+	in->path = strdup(origin->path);
+	void *data = mmap(NULL, in->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (data == MAP_FAILED || !in->path) {
+		const int error = errno;
+		if (data != MAP_FAILED)
+			munmap(data, in->size);
+		free(in->path);
+		errno = error;
+		return -1;
+	}
+	in->data = data;
+	in->fd = fd;
+	atomic_store(&in->good_end, in->size);
+	atomic_store(&in->written, written_at(&st));
+	atomic_store(&in->seen_size, in->size);
+	return 0;
+}
+
+int input_view(struct input *view, struct input *of, uint64_t offset, uint64_t len)
+{
+	memset(view, 0, sizeof *view);
+	view->fd = -1;
+	view->path = strdup(of->path);
+	if (!view->path)
+		return -1;
+	view->data = of->data + offset;
+	view->base = of->base + offset;
+	view->size = len;
+	view->st = of->st;
+	atomic_store(&view->good_end, len);
+	of->viewed = true;
+	return 0;
+}
+
 void input_close(struct input *in)
 {
-	if (in->data)
+	if (in->data && in->fd >= 0)
 		munmap((void *)(uintptr_t)in->data, in->size);
 	if (in->fd >= 0)
 		close(in->fd);

@@ -33,14 +33,16 @@
 #define INPUT_BAD_PAGES 64
 
 struct input {
-	int fd;			/* of the file that holds the bytes */
+	int fd;			/* of the file that holds the bytes; -1 of a view */
 	const uint8_t *data;
+	uint64_t base;		/* of a view: where it begins in the mapping that it is of */
 	uint64_t size;		/* bytes mapped */
 	_Atomic uint64_t good_end; /* bytes below this are the file's; never rises */
 	_Atomic unsigned bad_count;
 	_Atomic uint64_t bad_pages[INPUT_BAD_PAGES]; /* offsets of pages that are not */
 	_Atomic int64_t written;   /* when the file was last written to, in ns, as far as was looked into */
 	_Atomic uint64_t seen_size; /* its size then */
+	bool viewed;		/* has views, which do not see what is cut: then all of it is given up */
 	/* Asked when the file was cut: is what is left still the same dump's beginning? NULL: assume so. */
 	bool (*same)(const void *context);
 	const void *same_context;
@@ -50,9 +52,16 @@ struct input {
 
 /*
  * Opens and maps `path`. 0, or -1 with a message for the user in `error` (of `error_size` bytes).
- * An empty file is an error; what the bytes are is for sniff.h and hprof/record.h to say.
+ * An empty file is an error; what the bytes are is for sniff.h to say.
  */
 int input_open(struct input *in, const char *path, char *error, size_t error_size);
+/*
+ * Maps what `origin` was unpacked to: the file of descriptor `fd`, which becomes the input's. Path and attributes are
+ * those of the origin. 0, or -1 with errno.
+ */
+int input_open_unpacked(struct input *in, const struct input *origin, int fd);
+/* A stretch of an input as an input of its own, which must be closed before it. 0, or -1 without memory. */
+int input_view(struct input *view, struct input *of, uint64_t offset, uint64_t len);
 void input_close(struct input *in);
 
 /* Installs the SIGBUS handler for this one mapping. Addresses outside it keep the default action. */

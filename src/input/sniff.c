@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "input/sniff.h"
 
+#include "input/proto.h"
+
 #include <string.h>
+
+#define AGENT_TEXT "JAVA PROFILE 1.0.1, created"
 
 static const struct {
 	uint64_t offset;
@@ -9,10 +13,9 @@ static const struct {
 	uint8_t len;
 	const char *what;
 } magics[] = {
-	{ 0, "JAVA PROFILE 1.0.1, created", 27,
+	{ 0, AGENT_TEXT, sizeof AGENT_TEXT - 1,
 	  "the text format of the old hprof agent; take the dump again with format=b" },
 	{ 0, "JAVA PROFILE ", 13, "an HPROF file of an unknown version" },
-	{ 0, "\x1f\x8b", 2, "gzip-compressed; unpack it first (gunzip)" },
 	{ 0, "PK\x03\x04", 4, "a zip archive; unpack it first (unzip)" },
 	{ 0, "PK\x05\x06", 4, "an empty zip archive" },
 	{ 0, "\x28\xb5\x2f\xfd", 4, "zstd-compressed; unpack it first (unzstd)" },
@@ -25,40 +28,41 @@ static const struct {
 	  "an OpenJ9 portable heap dump (PHD); Eclipse MAT with IBM's DTFJ can export it as HPROF" },
 	{ 0, "0SECTION", 8, "an OpenJ9 javacore, which holds no objects" },
 	{ 0, "\x7f" "ELF", 4, "an ELF file; if it is a core dump of a JVM, jhsdb jmap --binaryheap makes an HPROF of it" },
+	{ 0, "\xa4\xb3\xc2\xd1", 4, "a LoliProfiler profile (.loli), which heapfs does not read yet" },
 	{ 0, "\x89PNG", 4, "a PNG picture" },
 	{ 0, "SQLite format 3", 15, "an SQLite database" },
 	{ 0, "%PDF", 4, "a PDF document" },
 };
 
-/* A Perfetto trace is a row of packets: tag 0x0a, a varint length, the packet. */
-static bool is_perfetto(const struct input *in)
+/*
+ * A Perfetto trace is a row of packets: tag 0x0a, a varint length, the packet. The first ones must follow each
+ * other; of one that is not whole here, the fields that are must make sense.
+ */
+static bool is_perfetto(const uint8_t *data, uint64_t len, bool whole)
 {
-	uint64_t at = 0;
+	const uint8_t *at = data, *end = data + len;
+	struct proto_field packet, field;
 	unsigned packets = 0;
-	while (at < in->size && packets < 8) {
-		if (in->data[at++] != 0x0a)
+	for (; at < end && packets < 8; packets++) {
+		if (*at != 0x0a)
 			return false;
-		uint64_t len = 0;
-		unsigned shift = 0;
-		for (;; shift += 7) {
-			if (at >= in->size || shift > 28)
-				return false;
-			len |= (uint64_t)(in->data[at] & 0x7f) << shift;
-			if (!(in->data[at++] & 0x80))
-				break;
-		}
-		if (len > in->size - at)
-			return packets > 1; /* cut inside a packet */
-		at += len;
-		packets++;
+		if (!proto_next(&at, end, &packet) || packet.cut)
+			break;
 	}
-	return packets > 1;
+	if (packets > 1 || (packets && at == end && whole))
+		return true;
+	/* One packet, or the beginning of one. */
+	at = data;
+	if (at == end || *at != 0x0a || !proto_next(&at, end, &packet))
+		return false;
+	at = packet.data;
+	return proto_next(&at, packet.data + packet.len, &field) && field.number <= 9999;
 }
 
-static bool all_of(const struct input *in, bool (*is)(uint8_t))
+static bool all_of(const uint8_t *data, uint64_t len, bool (*is)(uint8_t))
 {
-	for (uint64_t i = 0; i < in->size && i < 4096; i++)
-		if (!is(in->data[i]))
+	for (uint64_t i = 0; i < len && i < 4096; i++)
+		if (!is(data[i]))
 			return false;
 	return true;
 }
@@ -73,20 +77,36 @@ static bool is_text(uint8_t byte)
 	return byte >= 0x20 || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
-const char *sniff(const struct input *in)
+static bool begins_with(const uint8_t *data, uint64_t len, uint64_t offset, const char *magic, size_t magic_len)
 {
-	static const char hprof[] = "JAVA PROFILE 1.0";
-	if (in->size < sizeof hprof - 1 && !memcmp(in->data, hprof, in->size))
+	return len >= offset + magic_len && !memcmp(data + offset, magic, magic_len);
+}
+
+#define HPROF_MAGIC "JAVA PROFILE 1.0"
+
+enum content sniff_content(const uint8_t *data, uint64_t len, bool whole)
+{
+	/* The hprof agent's text format begins alike, and goes on in letters. */
+	if (begins_with(data, len, 0, HPROF_MAGIC, sizeof HPROF_MAGIC - 1) &&
+	    !begins_with(data, len, 0, AGENT_TEXT, sizeof AGENT_TEXT - 1))
+		return CONTENT_HPROF;
+	if (begins_with(data, len, 0, "\x1f\x8b", 2))
+		return CONTENT_GZIP;
+	if (len && !all_of(data, len, is_text) && is_perfetto(data, len, whole))
+		return CONTENT_PERFETTO;
+	return CONTENT_OTHER;
+}
+
+const char *sniff_other(const uint8_t *data, uint64_t len)
+{
+	if (len < sizeof HPROF_MAGIC - 1 && !memcmp(data, HPROF_MAGIC, len))
 		return "the beginning of an HPROF file, cut inside its header; take or copy the dump again";
 	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-		if (in->size >= magics[i].offset + magics[i].len &&
-		    !memcmp(in->data + magics[i].offset, magics[i].bytes, magics[i].len))
+		if (begins_with(data, len, magics[i].offset, magics[i].bytes, magics[i].len))
 			return magics[i].what;
-	if (is_perfetto(in))
-		return "a Perfetto trace; heapfs reads HPROF files so far";
-	if (all_of(in, is_zero))
+	if (all_of(data, len, is_zero))
 		return "nothing but zero bytes; the dump was not written, or the copy failed";
-	if (all_of(in, is_text))
+	if (all_of(data, len, is_text))
 		return "text; a heap dump is binary and begins with \"JAVA PROFILE 1.0\"";
 	return "of an unknown kind: it does not begin with \"JAVA PROFILE 1.0\"";
 }

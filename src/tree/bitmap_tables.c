@@ -38,7 +38,7 @@ static void put_bitmap_line(const struct node *node, const struct bitmaps *bitma
 			    struct text *text)
 {
 	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
-	static const char *const sources[SOURCES] = { "none", "dumpData", "mBuffer" };
+	static const char *const sources[SOURCES] = { "none", "dumpData", "mBuffer", "trace" };
 	const bool shown = bitmap->verdict == VERDICT_OK;
 	struct bitmap_origin origin;
 	struct pixels pixels;
@@ -54,7 +54,7 @@ static void put_bitmap_line(const struct node *node, const struct bitmaps *bitma
 		text_puts(text, "bitmaps/");
 		bitmap_file_name(text, bitmap);
 		text_putc(text, '\t');
-		if (bitmap->source == SOURCE_DUMP_DATA)
+		if (bitmap->source != SOURCE_BUFFER)
 			text_number(text, bitmap->picture->len);
 		else if (!node->tree->options.png_level && bitmap_pixels(bitmaps, bitmap, &pixels))
 			text_number(text, png_size(&pixels));
@@ -247,8 +247,8 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 	else
 		text_printf(text, "This dump holds %" PRIu32 " Bitmaps, but no picture of any. ../bitmaps.tsv says why of each.\n\n",
 			    bitmaps->count);
-	if (bitmaps->picture_count)
-		text_puts(text, "The dump has pictures, but none that says it is of a Bitmap's size: see refused/ and orphans/.\n");
+	if (bitmaps->picture_count || bitmaps->traced_count)
+		text_puts(text, "The dump has pictures, but none that says it is of a Bitmap's size: see the folders here.\n");
 	else if (bitmaps->fields.buffer >= 0 && bitmaps->count)
 		text_puts(text, "Android 3.0 to 7.1 (API 11 to 25) keep pixels in the heap, in each Bitmap's mBuffer. None of\n"
 				"these has one that could be shown: they are recycled, or their pixels are in shared memory.\n");

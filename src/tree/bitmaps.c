@@ -29,7 +29,8 @@ const struct bitmaps *node_bitmaps(const struct node *node)
 
 bool shows_bitmaps(const struct node *node)
 {
-	return node->heap->android || node_dump(node)->bitmap_class;
+	const struct trace_dump *traced = node->heap->hprof->traced;
+	return node->heap->android || node_dump(node)->bitmap_class || (traced && traced->picture_count);
 }
 
 static const struct bitmap *bitmap_of(const struct node *node, const struct bitmaps **bitmaps)
@@ -195,6 +196,73 @@ bool lookup_picture(const struct node *folder, const char *name, struct node *ch
 	return found;
 }
 
+/*
+ * trace/: what the trace has of this process that is no Bitmap's, under the trace's own names. Of those of one name the
+ * later ones have their number behind it.
+ */
+static bool put_trace_name(struct text *text, const struct node *like, uint32_t number)
+{
+	const struct trace_picture *pictures = like->heap->hprof->traced->pictures;
+	const char *own = pictures[number].name;
+	bool repeated = false;
+	for (uint32_t i = 0; i < number && !repeated; i++)
+		repeated = !strcmp(pictures[i].name, own);
+	text->len = 0;
+	if (repeated)
+		text_printf(text, "%" PRIu32 "-", number);
+	name_escape(text, (struct name){ *own ? own : "unnamed", (uint32_t)strlen(*own ? own : "unnamed") },
+		    NAME_MOST - (repeated ? 11 : 0), false);
+	return !text->failed;
+}
+
+static uint64_t part_key(const struct node *folder, uint32_t number)
+{
+	return (uint64_t)folder->heap->number << PART_BITS | number;
+}
+
+void list_trace_pictures(const struct node *folder, uint64_t from, struct listing *listing)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(folder);
+	struct text name = { 0 };
+	for (uint64_t i = from; bitmaps && i < bitmaps->traced_count; i++)
+		if (!bitmaps->traced[i].chosen && put_trace_name(&name, folder, (uint32_t)i) &&
+		    !listing_emit(listing, KIND_TRACE_PICTURE, part_key(folder, (uint32_t)i), &name, i + 1))
+			break;
+	text_free(&name);
+}
+
+bool lookup_trace_picture(const struct node *folder, const char *name, struct node *child)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(folder);
+	struct text text = { 0 };
+	bool found = false;
+	for (uint32_t i = 0; bitmaps && !found && i < bitmaps->traced_count; i++) {
+		found = !bitmaps->traced[i].chosen && put_trace_name(&text, folder, i) && text.len == strlen(name) &&
+			!memcmp(text.data, name, text.len);
+		if (found)
+			*child = node_make(folder, KIND_TRACE_PICTURE, part_key(folder, i));
+	}
+	text_free(&text);
+	return found;
+}
+
+bool trace_picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(file);
+	const uint64_t number = file->key & PART_MASK;
+	if (!bitmaps || number >= bitmaps->traced_count)
+		return false;
+	*offset = bitmaps->traced[number].offset;
+	*len = bitmaps->traced[number].len;
+	return true;
+}
+
+bool has_trace_pictures(const struct node *node)
+{
+	const struct bitmaps *bitmaps = node_bitmaps(node);
+	return bitmaps && bitmaps->traced_count > bitmaps->traced_shown;
+}
+
 bool has_refused(const struct node *node)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(node);
@@ -265,7 +333,7 @@ bool bitmap_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 {
 	const struct bitmaps *bitmaps;
 	const struct bitmap *bitmap = bitmap_of(file, &bitmaps);
-	if (!bitmap || bitmap->source != SOURCE_DUMP_DATA)
+	if (!bitmap || (bitmap->source != SOURCE_DUMP_DATA && bitmap->source != SOURCE_TRACE))
 		return false;
 	*offset = bitmap->picture->offset;
 	*len = bitmap->picture->len;

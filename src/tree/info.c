@@ -87,19 +87,31 @@ static void put_mapping(const struct heap *heap, struct text *text)
 }
 
 /* Bitmaps are counted as Shark does: one without picture for whose pointer there is one is mismatched as well. */
+static const char *sources(const struct bitmaps *bitmaps)
+{
+	if (bitmaps->picture_count)
+		return bitmaps->traced_count ? "dumpData, trace" : "dumpData";
+	if (bitmaps->with_picture > bitmaps->traced_shown)
+		return bitmaps->traced_count ? "mBuffer, trace" : "mBuffer";
+	return bitmaps->traced_count ? "trace" : "nowhere";
+}
+
 static void put_bitmaps(const struct node *node, struct text *text)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(node);
 	if (!bitmaps)
 		return;
 	text_printf(text, "bitmaps: %" PRIu32 "\n", bitmaps->count);
-	if (!bitmaps->count && !bitmaps->picture_count)
+	if (!bitmaps->count && !bitmaps->picture_count && !bitmaps->traced_count)
 		return;
 	text_printf(text, "bitmaps with picture: %" PRIu32 "\nbitmaps without picture: %" PRIu32
 		    "\nbitmaps mismatched: %" PRIu32 "\nbitmap pictures from: %s\npictures refused: %" PRIu32
 		    "\npictures of no bitmap: %" PRIu32 "\n", bitmaps->with_picture, bitmaps->count - bitmaps->with_picture,
-		    bitmaps->mismatched, bitmaps->picture_count ? "dumpData" : bitmaps->with_picture ? "mBuffer" : "nowhere",
+		    bitmaps->mismatched, sources(bitmaps),
 		    bitmaps->refused, bitmaps->orphans);
+	if (bitmaps->traced_count)
+		text_printf(text, "pictures of the trace: %" PRIu32 ", shown for bitmaps: %" PRIu32 "\n", bitmaps->traced_count,
+			    bitmaps->traced_shown);
 	if (bitmaps->repeated)
 		text_printf(text, "pictures not shown, of a pointer that has another: %" PRIu32 "\n", bitmaps->repeated);
 	if (bitmaps->absent_pictures)
@@ -149,32 +161,86 @@ static void put_heap(const struct node *node, struct text *text)
 		    scan->index.dense_count, scan->threads, scan->threads == 1 ? "thread" : "threads");
 }
 
-static void write_info(const struct node *node, uint64_t first, struct pages *pages)
+/* What the header and the records of an HPROF file say, and the trace that it came in. */
+static void put_hprof(const struct hprof *hprof, struct text *text)
 {
-	const struct tree *tree = node->tree;
-	const struct hprof *hprof = tree->hprof;
-	struct text *text = &pages->text;
-	char line[512];
-	if (first)
-		return;
-	text_puts(text, "file: ");
-	text_escaped(text, tree->in->path, strlen(tree->in->path));
-	text_printf(text, "\nfile size: %" PRIu64 "\ncontainer: %s\nformat: %s\nid size: %u\ndump time: ", tree->in->size,
-		    tree->container, hprof->version, hprof->id_width);
+	const struct trace_dump *traced = hprof->traced;
+	if (traced)
+		text_printf(text, "process id: %" PRIu32 "\n", traced->pid);
+	if (traced && traced->process) {
+		text_puts(text, "process in the trace: ");
+		text_escaped(text, traced->process, strlen(traced->process));
+		text_putc(text, '\n');
+	}
+	text_printf(text, "format: %s\nid size: %u\ndump time: ", hprof->version, hprof->id_width);
 	put_time(text, hprof->time_ms);
 	text_printf(text, "\nnames: %zu\nstack traces: %" PRIu64 "\nheap dumps: %zu\n", hprof->utf8.count,
 		    hprof->records[RECORD_TRACE], hprof->dump_count);
-	for (unsigned i = 0; i < tree->dump_count; i++) {
-		if (hprof->dump_count > 1)
-			text_printf(text, "\ndump: %u\n", tree->dumps[i].heap->dump + 1);
-		const struct node dump = { node->tree, tree->dumps[i].heap, i, KIND_DUMP };
-		put_heap(&dump, text);
-	}
-	if (hprof->dump_count > 1)
+}
+
+static void put_warnings(const struct notes *container, const struct notes *dump, struct text *text)
+{
+	const struct notes *const both[] = { container, dump };
+	char line[512];
+	size_t count = 0;
+	for (size_t i = 0; i < 2; i++)
+		count += both[i] ? both[i]->count : 0;
+	text_printf(text, "warnings: %zu\n", count);
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; both[i] && j < both[i]->count; j++)
+			text_printf(text, "warning: %s\n", note_format(&both[i]->list[j], line, sizeof line));
+}
+
+static void put_file(const struct tree *tree, struct text *text)
+{
+	const struct input *in = tree->source.in;
+	text_puts(text, "file: ");
+	text_escaped(text, in->path, strlen(in->path));
+	text_printf(text, "\nfile size: %" PRIu64 "\ncontainer: %s\n", (uint64_t)in->st.st_size, tree->source.container);
+	if (in->size != (uint64_t)in->st.st_size)
+		text_printf(text, "unpacked size: %" PRIu64 "\n", in->size);
+}
+
+/* One dump, with a line that tells which one where there are several. */
+static void put_dump(const struct tree *tree, unsigned number, struct text *text)
+{
+	const struct heap *heap = tree->dumps[number].heap;
+	const struct node dump = { (struct tree *)(uintptr_t)tree, heap, number, KIND_DUMP };
+	const bool first = !number || tree->dumps[number - 1].heap->hprof != heap->hprof;
+	if (tree->several_files) {
+		text_puts(text, "\ndump: ");
+		put_dump_name(text, heap);
 		text_putc(text, '\n');
-	text_printf(text, "warnings: %zu\n", hprof->notes->count);
-	for (size_t i = 0; i < hprof->notes->count; i++)
-		text_printf(text, "warning: %s\n", note_format(&hprof->notes->list[i], line, sizeof line));
+	}
+	if (first || tree->several_files)
+		put_hprof(heap->hprof, text);
+	if (heap->hprof->dump_count > 1 && !tree->several_files)
+		text_printf(text, "\ndump: %u\n", heap->dump + 1);
+	put_heap(&dump, text);
+}
+
+/* Of the whole file, or in a trace with several dumps of one of them. */
+static void write_info(const struct node *node, uint64_t first, struct pages *pages)
+{
+	const struct tree *tree = node->tree;
+	struct text *text = &pages->text;
+	if (first)
+		return;
+	put_file(tree, text);
+	if (node->kind == KIND_DUMP_INFO) {
+		put_dump(tree, node->heap->number, text);
+		put_warnings(tree->source.notes, node->heap->hprof->notes, text);
+		pages_next(pages);
+		return;
+	}
+	for (unsigned i = 0; i < tree->dump_count; i++) {
+		put_dump(tree, i, text);
+		if (tree->several_files)
+			put_warnings(NULL, tree->dumps[i].heap->hprof->notes, text);
+	}
+	if (tree->dumps[0].heap->hprof->dump_count > 1 || tree->several_files)
+		text_putc(text, '\n');
+	put_warnings(tree->source.notes, tree->several_files ? NULL : tree->dumps[0].heap->hprof->notes, text);
 	pages_next(pages);
 }
 

@@ -85,6 +85,10 @@ enum kind {
 	KIND_OBJECT_WEBP,
 	KIND_DUPLICATES,
 	KIND_DUPLICATE_BITMAPS,
+	KIND_DUMP_INFO,
+	KIND_DUMP_RAW,
+	KIND_TRACE_PICTURES,
+	KIND_TRACE_PICTURE,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -92,7 +96,8 @@ enum kind {
 /* What a key is, and so which heap it belongs to. */
 enum key_type {
 	KEY_DUMP,	/* number of the dump */
-	KEY_OFFSET,	/* byte offset in the file */
+	KEY_DUMP_PART,	/* number of the dump << 21 | number of a part of it */
+	KEY_OFFSET,	/* byte offset in the dump's own file; in an inode number, in the mapping of all */
 	KEY_CLASS,	/* class number, counted over all dumps */
 	KEY_CLASS_PART,	/* class number << 21 | number of a part of it */
 	KEY_ROOTS,	/* dump number << 8 | root tag */
@@ -111,6 +116,7 @@ struct node {
 /* Where dynamic entries of a folder go while it is listed. */
 struct listing {
 	struct tree *tree;
+	uint64_t base;		/* of the folder's dump in the mapping of all */
 	tree_emit *emit;
 	void *context;
 	bool full;
@@ -173,9 +179,8 @@ void encoded_cache_init(struct encoded_cache *cache);
 void encoded_cache_free(struct encoded_cache *cache);
 
 struct tree {
-	const struct hprof *hprof;
-	const struct input *in;
-	const char *container;
+	struct tree_source source;
+	bool several_files;	/* the dumps are of more than one HPROF file */
 	struct tree_options options;
 	struct tree_dump *dumps;
 	unsigned dump_count;
@@ -250,6 +255,8 @@ extern const struct pages_ops info_pages;
 /* top.c */
 extern const struct pages_ops readme_pages;
 bool raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+bool is_one_file(const struct node *node), is_of_several_files(const struct node *node);
+void put_dump_name(struct text *text, const struct heap *heap);
 void list_dumps(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_dump(const struct node *folder, const char *name, struct node *child);
 bool up_dump(const struct node *folder, struct node *parent);
@@ -315,6 +322,10 @@ void list_pictures(const struct node *folder, uint64_t from, struct listing *lis
 bool lookup_picture(const struct node *folder, const char *name, struct node *child);
 bool target_bitmap(const struct node *link, struct text *text);
 bool bitmap_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+void list_trace_pictures(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_trace_picture(const struct node *folder, const char *name, struct node *child);
+bool trace_picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+bool has_trace_pictures(const struct node *node);
 bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 
 /* bitmap_tables.c */

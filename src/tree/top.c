@@ -2,13 +2,32 @@
 /* The top folder: README.txt, the dump's own bytes, and a folder a dump where there are several. */
 #include "tree/node.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+/* The HPROF file's bytes: in a trace, those of one dump. */
 bool raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 {
 	*offset = 0;
-	*len = file->tree->in->size;
+	*len = file->heap->in->size;
 	return true;
+}
+
+bool is_one_file(const struct node *node)
+{
+	return !node->tree->several_files;
+}
+
+bool is_of_several_files(const struct node *node)
+{
+	return node->tree->several_files;
+}
+
+void put_dump_name(struct text *text, const struct heap *heap)
+{
+	text_printf(text, "dump-%u", heap->number + 1);
+	if (heap->hprof->traced)
+		text_printf(text, "-pid%" PRIu32, heap->hprof->traced->pid);
 }
 
 void list_dumps(const struct node *folder, uint64_t from, struct listing *listing)
@@ -16,8 +35,7 @@ void list_dumps(const struct node *folder, uint64_t from, struct listing *listin
 	const unsigned count = folder->tree->dump_count;
 	for (uint64_t i = from; count > 1 && i < count && !listing->full; i++) {
 		struct text name = { 0 };
-		text_puts(&name, "dump-");
-		text_number(&name, i + 1);
+		put_dump_name(&name, folder->tree->dumps[i].heap);
 		listing_emit(listing, KIND_DUMP, i, &name, i + 1);
 		text_free(&name);
 	}
@@ -26,11 +44,15 @@ void list_dumps(const struct node *folder, uint64_t from, struct listing *listin
 bool lookup_dump(const struct node *folder, const char *name, struct node *child)
 {
 	uint64_t number;
+	struct text own = { 0 };
 	if (folder->tree->dump_count < 2 || strncmp(name, "dump-", 5) ||
-	    !name_parse_decimal(name + 5, strlen(name + 5), 0, &number) || !number || number > folder->tree->dump_count)
+	    !name_parse_decimal(name + 5, strcspn(name + 5, "-"), 0, &number) || !number || number > folder->tree->dump_count)
 		return false;
+	put_dump_name(&own, folder->tree->dumps[number - 1].heap);
+	const bool same = own.len == strlen(name) && !memcmp(own.data, name, own.len);
+	text_free(&own);
 	*child = node_make(folder, KIND_DUMP, number - 1);
-	return true;
+	return same;
 }
 
 bool up_dump(const struct node *folder, struct node *parent)
@@ -75,8 +97,8 @@ static void write_readme(const struct node *node, uint64_t first, struct pages *
 	if (first)
 		return;
 	if (node->tree->dump_count > 1)
-		text_printf(&pages->text, "This file holds %u heap dumps; what follows is in each of dump-1 to dump-%u.\n\n",
-			    node->tree->dump_count, node->tree->dump_count);
+		text_printf(&pages->text, "This file holds %u heap dumps; what follows is in each of the folders dump-*.\n\n",
+			    node->tree->dump_count);
 	text_puts(&pages->text, readme);
 	pages_next(pages);
 }

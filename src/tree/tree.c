@@ -13,7 +13,8 @@
 
 static uint64_t node_ino(const struct node *node)
 {
-	return node->key << KIND_BITS | node->kind;
+	const uint64_t base = kinds[node->kind].key == KEY_OFFSET ? node->heap->in->base : 0;
+	return (node->key + base) << KIND_BITS | node->kind;
 }
 
 /* The dump that a class number, counted over all dumps, belongs to. */
@@ -34,6 +35,9 @@ static struct tree_dump *dump_of_key(struct tree *tree, enum key_type type, uint
 		/* fall through */
 	case KEY_ROOTS:
 		key >>= 8;
+		return key < tree->dump_count ? &tree->dumps[key] : NULL;
+	case KEY_DUMP_PART:
+		key >>= PART_BITS;
 		/* fall through */
 	case KEY_DUMP:
 		return key < tree->dump_count ? &tree->dumps[key] : NULL;
@@ -43,9 +47,11 @@ static struct tree_dump *dump_of_key(struct tree *tree, enum key_type type, uint
 	case KEY_CLASS:
 		return dump_of_class(tree, key);
 	case KEY_OFFSET:
-		for (unsigned i = 0; i < tree->dump_count; i++)
-			if (key >= tree->dumps[i].heap->first_offset && key < tree->dumps[i].heap->end_offset)
+		for (unsigned i = 0; i < tree->dump_count; i++) {
+			const struct heap *heap = tree->dumps[i].heap;
+			if (key >= heap->in->base + heap->first_offset && key < heap->in->base + heap->end_offset)
 				return &tree->dumps[i];
+		}
 	}
 	return NULL;
 }
@@ -61,6 +67,8 @@ static int node_from_ino(struct tree *tree, uint64_t ino, struct node *node)
 	if (!dump)
 		return ESTALE;
 	*node = (struct node){ tree, dump->heap, key, (enum kind)kind };
+	if (kinds[kind].key == KEY_OFFSET)
+		node->key -= dump->heap->in->base;
 	return 0;
 }
 
@@ -270,6 +278,8 @@ bool listing_emit(struct listing *listing, enum kind kind, uint64_t key, const s
 		return true;
 	memcpy(buf, name->data, name->len);
 	buf[name->len] = 0;
+	if (kinds[kind].key == KEY_OFFSET)
+		key += listing->base;
 	listing->full = !listing->emit(listing->context, buf, key << KIND_BITS | kind, kinds[kind].type,
 				       AT_DYNAMIC + next);
 	return !listing->full;
@@ -297,7 +307,7 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 		if (is_shown(&child) && !emit(context, kinds[kind].name, node_ino(&child), kinds[kind].type, AT_NAMED + kind))
 			return 0;
 	}
-	struct listing listing = { tree, emit, context, false };
+	struct listing listing = { tree, folder.heap->in->base, emit, context, false };
 	if (kinds[folder.kind].list)
 		kinds[folder.kind].list(&folder, offset > AT_DYNAMIC ? offset - AT_DYNAMIC : 0, &listing);
 	return 0;
@@ -335,7 +345,7 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 			return EIO;
 		const uint64_t left = offset < total ? total - offset : 0;
 		*len = size < left ? size : (size_t)left;
-		*file_offset = start + offset;
+		*file_offset = node.heap->in->base + start + offset;
 		return 0;
 	}
 	const int failed = row->made ? read_made(&node, offset, size, text) :
@@ -350,7 +360,7 @@ void tree_statfs(struct tree *tree, struct statvfs *st)
 	for (unsigned i = 0; i < tree->dump_count; i++)
 		nodes += tree->dumps[i].heap->scan.index.object_count + tree->dumps[i].heap->class_count;
 	*st = (struct statvfs){ .f_bsize = 4096, .f_frsize = 4096, .f_namemax = NAME_MOST };
-	st->f_blocks = (tree->in->size + 4095) / 4096;
+	st->f_blocks = (tree->source.in->size + 4095) / 4096;
 	st->f_files = nodes;
 	st->f_flag = ST_RDONLY | ST_NOSUID | ST_NODEV;
 }
@@ -426,24 +436,23 @@ static int name_classes(struct tree_dump *dump)
 	return 0;
 }
 
-struct tree *tree_open(const struct hprof *hprof, struct heap *heaps, unsigned heap_count, const char *container,
+struct tree *tree_open(const struct tree_source *source, struct heap *heaps, unsigned heap_count,
 		       const struct tree_options *options)
 {
-	const struct stat *st = &hprof->in->st;
+	const struct stat *st = &source->in->st;
+	const uint64_t time_ms = heap_count ? heaps[0].hprof->time_ms : 0;
 	struct tree *tree = calloc(1, sizeof *tree);
 	if (!tree)
 		return NULL;
-	tree->hprof = hprof;
-	tree->in = hprof->in;
-	tree->container = container;
+	tree->source = *source;
 	tree->options = *options;
 	tree->mode = st->st_mode & 0444;
 	tree->owner = options->owner_given ? options->owner : st->st_uid;
 	tree->group = options->group_given ? options->group : st->st_gid;
 	tree->time = st->st_mtim;
 	/* The file's own time where the writer did not know its, or wrote what no clock shows. */
-	if (hprof->time_ms && hprof->time_ms / 1000 < INT32_MAX * UINT64_C(8))
-		tree->time = (struct timespec){ (time_t)(hprof->time_ms / 1000), (long)(hprof->time_ms % 1000) * 1000000 };
+	if (time_ms && time_ms / 1000 < INT32_MAX * UINT64_C(8))
+		tree->time = (struct timespec){ (time_t)(time_ms / 1000), (long)(time_ms % 1000) * 1000000 };
 	pages_cache_init(&tree->cache);
 	encoded_cache_init(&tree->encoded);
 	tree->dumps = calloc(heap_count, sizeof *tree->dumps);
@@ -451,6 +460,7 @@ struct tree *tree_open(const struct hprof *hprof, struct heap *heaps, unsigned h
 	uint64_t first_class = 0;
 	for (unsigned i = 0; i < tree->dump_count; i++) {
 		heaps[i].number = i;
+		tree->several_files |= heaps[i].hprof != heaps[0].hprof;
 		tree->dumps[i].heap = &heaps[i];
 		tree->dumps[i].first_class = first_class;
 		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);

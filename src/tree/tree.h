@@ -31,12 +31,19 @@ struct tree_options {
 	unsigned png_level;	/* 1 to 9: pictures made from raw pixels are compressed; 0: stored */
 };
 
+/* The file that is shown. */
+struct tree_source {
+	const struct input *in;		/* the mapping that the heaps' inputs are, or are views of */
+	const char *container;		/* what the dumps came in: "plain file" */
+	const struct notes *notes;	/* about that; NULL: none */
+};
+
 /*
- * Builds the tree over `heap_count` heaps of one file; more than one means a folder dump-1, dump-2, … each.
- * `container` says what the bytes came in ("plain file"). Heaps and notes stay the caller's and must
- * outlive the tree. NULL without memory.
+ * Builds the tree over `heap_count` heaps of one file; more than one means a folder dump-1, dump-2, … each, with the
+ * process's id behind it where they came in a trace. Those of one HPROF file follow each other. Heaps and notes stay
+ * the caller's and must outlive the tree. NULL without memory.
  */
-struct tree *tree_open(const struct hprof *hprof, struct heap *heaps, unsigned heap_count, const char *container,
+struct tree *tree_open(const struct tree_source *source, struct heap *heaps, unsigned heap_count,
 		       const struct tree_options *options);
 void tree_close(struct tree *tree);
 

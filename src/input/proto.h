@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proto: fields of Protocol Buffers messages, from bytes that may be anything.
+ * Source: protobuf.dev, "Encoding": a field is a varint of number << 3 | wire type, then its value.
+ */
+#ifndef HEAPFS_PROTO_H
+#define HEAPFS_PROTO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum proto_type { PROTO_VARINT = 0, PROTO_FIXED64 = 1, PROTO_LEN = 2, PROTO_FIXED32 = 5 };
+
+struct proto_field {
+	uint64_t number;
+	enum proto_type type;
+	uint64_t value;		/* of a PROTO_VARINT */
+	const uint8_t *data;	/* of a PROTO_LEN */
+	uint64_t len;
+	bool cut;		/* the message ends before the field does: `len` is what is left of it */
+};
+
+static inline bool proto_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	*value = 0;
+	for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
+		const uint8_t byte = *(*at)++;
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* Reads the field at *at and goes behind it. False at the end of the message, and where there is no field. */
+static inline bool proto_next(const uint8_t **at, const uint8_t *end, struct proto_field *field)
+{
+	uint64_t tag, width;
+	if (!proto_varint(at, end, &tag) || tag >> 3 == 0 || tag >> 32)
+		return false;
+	*field = (struct proto_field){ .number = tag >> 3, .type = (enum proto_type)(tag & 7) };
+	switch (field->type) {
+	case PROTO_VARINT:
+		return proto_varint(at, end, &field->value);
+	case PROTO_LEN:
+		if (!proto_varint(at, end, &width))
+			return false;
+		break;
+	case PROTO_FIXED64:
+		width = 8;
+		break;
+	case PROTO_FIXED32:
+		width = 4;
+		break;
+	default:
+		return false;
+	}
+	const uint64_t left = (uint64_t)(end - *at);
+	field->cut = width > left;
+	field->len = field->cut ? left : width;
+	field->data = *at;
+	*at += field->len;
+	return true;
+}
+
+#endif

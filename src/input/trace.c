@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "input/trace.h"
+
+#include "input/proto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* TracePacket. */
+enum {
+	PACKET = 1,		/* of Trace */
+	PROCESS_TREE = 2,
+	SEQUENCE_ID = 10,
+	PACKETS_DROPPED = 42,
+	COMPRESSED_PACKETS = 50,
+	HEAP_GRAPH = 56,
+	HPROF_DUMP = 129,
+	ART_PROCESS = 131,
+	ZSTD_PACKETS = 133
+};
+
+/* The documented size is below half a MiB; more than this is made to do harm. */
+#define INFLATED_MOST (UINT64_C(64) << 20)
+#define PROCESSES_MOST 65536
+#define PICTURES_MOST 100000
+#define COPY_BYTES (UINT64_C(1) << 20)
+#define NO_INDEX UINT64_MAX
+
+/* Bytes of the trace, or of what a compressed packet of it holds. */
+struct place {
+	uint64_t packed, packed_len; /* the compressed packet's bytes; 0, 0: none */
+	uint64_t offset, len;
+};
+
+struct chunk {
+	struct place place;
+	uint64_t index;		/* or NO_INDEX */
+	uint64_t number;	/* order in the trace */
+	uint64_t packet;	/* offset of its packet, or of the compressed one that holds it */
+};
+
+/* A dump while its chunks are gathered. */
+struct gathering {
+	uint32_t pid, sequence;
+	struct chunk *chunks;
+	size_t count, capacity;
+	uint64_t last;		/* index of the chunk that is marked as the last; NO_INDEX: none yet */
+	uint64_t next;		/* index after the highest one so far; 0: none has an index */
+	bool has_first, dropped, closed;
+	uint64_t dropped_at;	/* offset in the trace */
+};
+
+struct found_picture {
+	uint32_t pid;
+	struct place name, data;
+};
+
+struct process {
+	uint32_t pid;
+	struct place name;
+};
+
+struct sequence {
+	uint32_t id;
+	bool dropped;		/* packets before the next one are lost */
+};
+
+struct trace_state {
+	struct gathering *gatherings;
+	struct found_picture *pictures;
+	struct process *processes;
+	struct sequence *sequences;
+	size_t gathering_count, picture_count, process_count, sequence_count;
+	size_t gathering_capacity, picture_capacity, process_capacity, sequence_capacity;
+	/* What the last compressed packet holds. */
+	uint8_t *inflated;
+	size_t inflated_len, inflated_capacity;
+	uint64_t inflated_from;	/* its place in the trace; 0: none */
+	bool no_memory;
+};
+
+/* Makes room for one more item. NULL without memory. */
+static void *add(struct trace_state *state, void *list, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return list;
+	const size_t wanted = *capacity ? *capacity * 2 : 16;
+	void *grown = reallocarray(list, wanted, size);
+	if (!grown) {
+		state->no_memory = true;
+		return NULL;
+	}
+	*capacity = wanted;
+	return grown;
+}
+
+#define ADD(state, list, count, capacity, ...)                                                                  \
+	do {                                                                                                    \
+		void *grown_ = add(state, (list), (count), &(capacity), sizeof *(list));                        \
+		if (grown_) {                                                                                   \
+			(list) = grown_;                                                                        \
+			(list)[(count)++] = __VA_ARGS__;                                                        \
+		}                                                                                               \
+	} while (0)
+
+/* --- compressed packets --- */
+
+/* Inflates a compressed packet, unless it was the last one that was. False where it cannot be. */
+static bool inflate_packet(struct trace *trace, uint64_t from, uint64_t len)
+{
+	struct trace_state *state = trace->state;
+	if (state->inflated_from == from)
+		return true;
+	state->inflated_from = 0;
+	state->inflated_len = 0;
+	z_stream z = { .next_in = (uint8_t *)(uintptr_t)trace->data + from, .avail_in = (uInt)len };
+	if (len > UINT32_MAX || inflateInit2(&z, 15 + 32)) /* zlib's header, or gzip's */
+		return false;
+	int rc = Z_OK;
+	while (rc == Z_OK) {
+		if (state->inflated_len == state->inflated_capacity) {
+			const size_t wanted = state->inflated_capacity ? 2 * state->inflated_capacity : 1 << 20;
+			uint8_t *grown = wanted > INFLATED_MOST ? NULL : realloc(state->inflated, wanted);
+			if (!grown)
+				break;
+			state->inflated = grown;
+			state->inflated_capacity = wanted;
+		}
+		z.next_out = state->inflated + state->inflated_len;
+		z.avail_out = (uInt)(state->inflated_capacity - state->inflated_len);
+		rc = inflate(&z, Z_NO_FLUSH);
+		state->inflated_len = state->inflated_capacity - z.avail_out;
+	}
+	inflateEnd(&z);
+	/* What came before damage is of use, too. */
+	if (rc != Z_STREAM_END)
+		notes_add(trace->notes, "compressed packets that cannot be inflated whole", from, 0, NULL);
+	state->inflated_from = from;
+	return true;
+}
+
+static const uint8_t *bytes_at(struct trace *trace, const struct place *place)
+{
+	if (!place->packed)
+		return trace->data + place->offset;
+	if (!inflate_packet(trace, place->packed, place->packed_len) ||
+	    place->offset + place->len > trace->state->inflated_len)
+		return NULL;
+	return trace->state->inflated + place->offset;
+}
+
+/* --- packets --- */
+
+/* Where a packet's fields are: in the trace, or inflated. */
+struct source {
+	const uint8_t *base;
+	uint64_t packed, packed_len;
+	uint64_t packet;	/* offset in the trace, for notes */
+};
+
+static struct place place_of(const struct source *source, const uint8_t *data, uint64_t len)
+{
+	return (struct place){ source->packed, source->packed_len, (uint64_t)(data - source->base), len };
+}
+
+/*
+ * The dump that a chunk belongs to. Another one of the same process begins where the one before is complete, where its
+ * index 0 comes again, or without indexes where a header does.
+ */
+static struct gathering *gathering_for(struct trace *trace, uint32_t pid, uint32_t sequence, uint64_t index, bool header)
+{
+	struct trace_state *state = trace->state;
+	for (size_t i = state->gathering_count; i-- > 0;) {
+		struct gathering *g = &state->gatherings[i];
+		if (g->pid != pid || g->sequence != sequence)
+			continue;
+		if (g->closed || (index == 0 && g->has_first) || (index == NO_INDEX && header && g->count))
+			break;
+		return g;
+	}
+	if (state->gathering_count == TRACE_DUMPS_MOST) {
+		notes_add(trace->notes, "more heap dumps than can be shown", NOTE_NO_OFFSET, 0, NULL);
+		return NULL;
+	}
+	const size_t before = state->gathering_count;
+	ADD(state, state->gatherings, state->gathering_count, state->gathering_capacity,
+	    (struct gathering){ .pid = pid, .sequence = sequence, .last = NO_INDEX });
+	return state->gathering_count > before ? &state->gatherings[before] : NULL;
+}
+
+/* False for a GenericGpuFrequencyEvent, whose field 2 is a number. */
+static bool read_chunk(struct trace *trace, const struct source *source, const struct proto_field *message,
+		       uint32_t sequence, bool dropped)
+{
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	uint64_t pid = 0, index = NO_INDEX, last = 0;
+	struct place data = { 0, 0, 0, 0 };
+	bool header = false, has_data = false, cut = false;
+	while (proto_next(&at, end, &field)) {
+		if (field.number == 2 && field.type != PROTO_LEN)
+			return false;
+		if (field.number == 2) {
+			data = place_of(source, field.data, field.len);
+			has_data = field.len > 0;
+			cut = field.cut;
+			header = field.len >= 12 && !memcmp(field.data, "JAVA PROFILE", 12);
+		} else if (field.type == PROTO_VARINT) {
+			pid = field.number == 1 ? field.value : pid;
+			index = field.number == 3 ? field.value : index;
+			last = field.number == 4 ? field.value : last;
+		}
+	}
+	if (trace->only_pid && (uint32_t)pid != trace->pid) {
+		trace->dumps_of_others++;
+		return true;
+	}
+	struct gathering *g = gathering_for(trace, (uint32_t)pid, sequence, index, header);
+	if (!g)
+		return true;
+	if (cut && index == NO_INDEX && g->next) /* the index was to follow: this is the last thing in the trace */
+		index = g->next;
+	if (index != NO_INDEX && index >= g->next)
+		g->next = index + 1;
+	if (dropped && !g->dropped) {
+		g->dropped = true;
+		g->dropped_at = source->packet;
+	}
+	if (last)
+		g->last = index == NO_INDEX ? g->count : index;
+	g->has_first |= index == 0;
+	if (has_data)
+		ADD(trace->state, g->chunks, g->count, g->capacity,
+		    (struct chunk){ data, index, g->count, source->packet });
+	/* Out of order, the last one may come before others. */
+	g->closed = g->last != NO_INDEX && (index == NO_INDEX || g->count + !has_data > g->last);
+	return true;
+}
+
+/* Pictures have no field number of their own: {1: number, 2: text, 3: bytes that begin as a picture does}. */
+static bool read_picture(struct trace *trace, const struct source *source, const struct proto_field *message)
+{
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	struct found_picture picture = { .pid = 0 };
+	unsigned seen = 0;
+	while (seen != 7 && proto_next(&at, end, &field)) {
+		if (field.number == 1 && field.type == PROTO_VARINT) {
+			picture.pid = (uint32_t)field.value;
+			seen |= 1;
+		} else if (field.number == 2 && field.type == PROTO_LEN) {
+			picture.name = place_of(source, field.data, field.len);
+			seen |= 2;
+		} else if (field.number == 3 && field.type == PROTO_LEN && field.len > 12 &&
+			   (!memcmp(field.data, "\x89PNG\r\n\x1a\n", 8) || !memcmp(field.data, "\xff\xd8\xff", 3) ||
+			    (!memcmp(field.data, "RIFF", 4) && !memcmp(field.data + 8, "WEBP", 4)))) {
+			picture.data = place_of(source, field.data, field.len);
+			seen |= 4;
+		} else {
+			return false;
+		}
+	}
+	if (seen != 7)
+		return false;
+	if (trace->state->picture_count == PICTURES_MOST)
+		notes_add(trace->notes, "more pictures than can be shown", source->packet, 0, NULL);
+	else
+		ADD(trace->state, trace->state->pictures, trace->state->picture_count, trace->state->picture_capacity, picture);
+	return true;
+}
+
+static void add_process(struct trace *trace, const struct source *source, uint64_t pid, const struct proto_field *name)
+{
+	struct trace_state *state = trace->state;
+	if (name->data && name->len && state->process_count < PROCESSES_MOST)
+		ADD(state, state->processes, state->process_count, state->process_capacity,
+		    (struct process){ (uint32_t)pid, place_of(source, name->data, name->len) });
+}
+
+/* A message with a process's id and name. */
+static void read_process(struct trace *trace, const struct source *source, const struct proto_field *message)
+{
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field, name = { .data = NULL };
+	uint64_t pid = 0;
+	while (proto_next(&at, end, &field)) {
+		if (field.number == 1 && field.type == PROTO_VARINT)
+			pid = field.value;
+		else if (field.number == 3 && field.type == PROTO_LEN && !name.data)
+			name = field; /* ProcessTree's command line, of which the first word comes first; or ART's name */
+	}
+	add_process(trace, source, pid, &name);
+}
+
+static void read_process_tree(struct trace *trace, const struct source *source, const struct proto_field *message)
+{
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	while (proto_next(&at, end, &field))
+		if (field.number == 1 && field.type == PROTO_LEN)
+			read_process(trace, source, &field);
+}
+
+/* Were packets of this sequence lost before this one? Of its first packet the flag says nothing. */
+static bool was_dropped(struct trace *trace, uint32_t sequence, bool flag)
+{
+	struct trace_state *state = trace->state;
+	for (size_t i = state->sequence_count; i-- > 0;)
+		if (state->sequences[i].id == sequence) {
+			const bool dropped = state->sequences[i].dropped || flag;
+			state->sequences[i].dropped = dropped;
+			return dropped;
+		}
+	if (state->sequence_count < PROCESSES_MOST)
+		ADD(state, state->sequences, state->sequence_count, state->sequence_capacity, (struct sequence){ sequence, false });
+	return false;
+}
+
+static void read_packets(struct trace *trace, struct source *source, const uint8_t *data, uint64_t len);
+
+static void read_packet(struct trace *trace, const struct source *source, const struct proto_field *packet)
+{
+	const uint8_t *end = packet->data + packet->len;
+	struct proto_field field;
+	uint64_t sequence = 0, dropped = 0;
+	bool has_dump = false;
+	/* What a chunk needs to know may stand behind it. */
+	for (const uint8_t *at = packet->data; proto_next(&at, end, &field);) {
+		if (field.type == PROTO_VARINT) {
+			sequence = field.number == SEQUENCE_ID ? field.value : sequence;
+			dropped = field.number == PACKETS_DROPPED ? field.value : dropped;
+		} else if (field.type == PROTO_LEN) {
+			has_dump |= field.number == HPROF_DUMP;
+		}
+	}
+	const bool lost = (has_dump || dropped) && was_dropped(trace, (uint32_t)sequence, dropped != 0);
+	for (const uint8_t *at = packet->data; proto_next(&at, end, &field) && !trace->state->no_memory;) {
+		if (field.type != PROTO_LEN)
+			continue;
+		switch (field.number) {
+		case PROCESS_TREE:
+			read_process_tree(trace, source, &field);
+			break;
+		case ART_PROCESS:
+			read_process(trace, source, &field);
+			break;
+		case HPROF_DUMP:
+			read_chunk(trace, source, &field, (uint32_t)sequence, lost);
+			break;
+		case HEAP_GRAPH:
+			trace->heap_graphs++;
+			break;
+		case ZSTD_PACKETS:
+			trace->zstd_packets++;
+			break;
+		case COMPRESSED_PACKETS:
+			if (!source->packed) { /* no packet is compressed twice */
+				const uint64_t from = (uint64_t)(field.data - trace->data);
+				if (inflate_packet(trace, from, field.len)) {
+					struct source inner = { trace->state->inflated, from, field.len, source->packet };
+					read_packets(trace, &inner, trace->state->inflated, trace->state->inflated_len);
+				}
+			}
+			break;
+		default:
+			read_picture(trace, source, &field);
+		}
+	}
+	if (lost && has_dump)
+		for (size_t i = 0; i < trace->state->sequence_count; i++)
+			if (trace->state->sequences[i].id == (uint32_t)sequence)
+				trace->state->sequences[i].dropped = false;
+}
+
+static void read_packets(struct trace *trace, struct source *source, const uint8_t *data, uint64_t len)
+{
+	const uint8_t *at = data, *end = data + len;
+	struct proto_field packet;
+	while (at < end && !trace->state->no_memory) {
+		if (!source->packed)
+			source->packet = (uint64_t)(at - data);
+		const uint8_t *start = at;
+		if (!proto_next(&at, end, &packet)) {
+			notes_add(trace->notes, "bytes that are no packet", (uint64_t)(start - data), (uint64_t)(end - start), NULL);
+			break;
+		}
+		trace->packets++;
+		if (packet.cut)
+			notes_add(trace->notes, "the trace is cut inside a packet", source->packet, 0, NULL);
+		if (packet.number == PACKET && packet.type == PROTO_LEN)
+			read_packet(trace, source, &packet);
+		if (trace->progress && !source->packed && trace->packets % 4096 == 0)
+			trace->progress(trace->context, source->packet, trace->len);
+	}
+}
+
+int trace_open(struct trace *trace)
+{
+	struct source source = { trace->data, 0, 0, 0 };
+	trace->state = calloc(1, sizeof *trace->state);
+	if (!trace->state)
+		return -1;
+	read_packets(trace, &source, trace->data, trace->len);
+	if (trace->state->no_memory)
+		return -1;
+	for (size_t i = 0; i < trace->state->gathering_count; i++)
+		trace->dump_count += trace->state->gatherings[i].count > 0;
+	return 0;
+}
+
+/* --- putting together --- */
+
+static int compare_chunks(const void *a, const void *b)
+{
+	const struct chunk *x = a, *y = b;
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The size that all chunks have but the last; 0 where they differ. */
+static uint64_t chunk_size(const struct gathering *g)
+{
+	const size_t count = g->count - (g->last != NO_INDEX && g->chunks[g->count - 1].index == g->last);
+	uint64_t size = count ? g->chunks[0].place.len : 0;
+	for (size_t i = 1; i < count; i++)
+		size = g->chunks[i].place.len == size ? size : 0;
+	return size;
+}
+
+uint64_t trace_estimate(const struct trace *trace)
+{
+	uint64_t size = 0;
+	for (size_t i = 0; i < trace->state->gathering_count; i++)
+		for (size_t j = 0; j < trace->state->gatherings[i].count; j++)
+			size += trace->state->gatherings[i].chunks[j].place.len;
+	for (size_t i = 0; i < trace->state->picture_count; i++)
+		size += trace->state->pictures[i].data.len;
+	return size;
+}
+
+static bool copy_place(struct trace *trace, struct spill *spill, const struct place *place, uint64_t to)
+{
+	const uint8_t *data = bytes_at(trace, place);
+	if (!data) {
+		notes_add(trace->notes, "packets that cannot be inflated again", place->packed, place->len, NULL);
+		return true;
+	}
+	for (uint64_t done = 0; done < place->len;) {
+		const uint64_t left = place->len - done, n = left < COPY_BYTES ? left : COPY_BYTES;
+		if (!spill_write(spill, data + done, (size_t)n, to + done))
+			return false;
+		done += n;
+	}
+	return true;
+}
+
+static void note_gap(struct trace_dump *dump, const struct chunk *before, const struct chunk *chunk, uint64_t size)
+{
+	const uint64_t first = before ? before->index + 1 : 0, last = chunk->index - 1;
+	char which[64];
+	snprintf(which, sizeof which, first == last ? "chunk %" PRIu64 : "chunks %" PRIu64 " to %" PRIu64, first, last);
+	if (size)
+		notes_add(&dump->notes, "chunks of the dump are missing", dump->len, (last - first + 1) * size,
+			  "%s, bytes %" PRIu64 " to %" PRIu64 ", where zeros stand now", which, dump->len,
+			  dump->len + (last - first + 1) * size - 1);
+	else
+		notes_add(&dump->notes, "chunks of the dump are missing", dump->len, 0, "%s, of unknown size", which);
+}
+
+static bool unpack_dump(struct trace *trace, struct spill *spill, struct gathering *g, struct trace_dump *dump)
+{
+	bool indexed = false;
+	for (size_t i = 0; i < g->count; i++)
+		indexed |= g->chunks[i].index != NO_INDEX;
+	for (size_t i = 0; indexed && i < g->count; i++) /* a writer that leaves out zeros */
+		g->chunks[i].index = g->chunks[i].index == NO_INDEX ? 0 : g->chunks[i].index;
+	qsort(g->chunks, g->count, sizeof *g->chunks, compare_chunks);
+	const uint64_t size = chunk_size(g);
+	const struct chunk *before = NULL;
+	bool gaps = false;
+	for (size_t i = 0; i < g->count; i++) {
+		const struct chunk *chunk = &g->chunks[i];
+		if (chunk->index != NO_INDEX && before && before->index == chunk->index) {
+			notes_add(trace->notes, "chunks that are there twice", chunk->packet, chunk->place.len, NULL);
+			continue;
+		}
+		if (chunk->index != NO_INDEX && chunk->index != (before ? before->index + 1 : 0)) {
+			const uint64_t missing = chunk->index - (before ? before->index + 1 : 0);
+			/* No hole that is made to fill a disk, or an address space. */
+			const bool known = size && missing <= trace->len / size + 16;
+			note_gap(dump, before, chunk, known ? size : 0);
+			gaps = true;
+			dump->len += known ? missing * size : 0;
+		}
+		if (!copy_place(trace, spill, &chunk->place, dump->offset + dump->len))
+			return false;
+		dump->len += chunk->place.len;
+		before = chunk;
+		if (trace->progress)
+			trace->progress(trace->context, chunk->packet, trace->len);
+	}
+	if (g->dropped && !gaps)
+		notes_add(trace->notes, "packets were lost before this one, and with them perhaps some of a dump",
+			  g->dropped_at, 0, "process %" PRIu32, g->pid);
+	if (before->index != NO_INDEX && g->last == NO_INDEX)
+		notes_add(&dump->notes, "no chunk is marked as the last", dump->len, 0, "the dump may lack its end");
+	else if (before->index != NO_INDEX && before->index < g->last && size) /* the last one was empty, or lost */
+		notes_add(&dump->notes, "the last chunk is missing", dump->len, 0, "chunk %" PRIu64, g->last);
+	return true;
+}
+
+static char *text_at(struct trace *trace, const struct place *place)
+{
+	const uint8_t *data = place->len < 4096 ? bytes_at(trace, place) : NULL;
+	return data ? strndup((const char *)data, place->len) : NULL;
+}
+
+/* The last thing that the trace calls a process. */
+static char *process_name(struct trace *trace, uint32_t pid)
+{
+	for (size_t i = trace->state->process_count; i-- > 0;)
+		if (trace->state->processes[i].pid == pid)
+			return text_at(trace, &trace->state->processes[i].name);
+	return NULL;
+}
+
+/* A picture is of the dump of its process; one without a process (0) of the only dump. The last dump of a process wins. */
+static struct trace_dump *dump_of_picture(struct trace *trace, uint32_t pid)
+{
+	for (size_t i = trace->dump_count; i-- > 0;)
+		if (trace->dumps[i].pid == pid)
+			return &trace->dumps[i];
+	return !pid && trace->dump_count == 1 ? &trace->dumps[0] : NULL;
+}
+
+static bool unpack_pictures(struct trace *trace, struct spill *spill)
+{
+	for (size_t i = 0; i < trace->state->picture_count; i++) {
+		const struct found_picture *found = &trace->state->pictures[i];
+		struct trace_dump *dump = dump_of_picture(trace, found->pid);
+		if (!dump) {
+			if (!trace->only_pid)
+				notes_add(trace->notes, "pictures of a process without a dump", NOTE_NO_OFFSET, found->data.len,
+					  "process %" PRIu32, found->pid);
+			continue;
+		}
+		char *name = text_at(trace, &found->name);
+		struct trace_picture *grown =
+			name ? reallocarray(dump->pictures, dump->picture_count + 1, sizeof *grown) : NULL;
+		if (!grown) {
+			free(name);
+			continue;
+		}
+		dump->pictures = grown;
+		grown[dump->picture_count++] = (struct trace_picture){ name, trace->size, found->data.len };
+		if (!copy_place(trace, spill, &found->data, trace->size))
+			return false;
+		trace->size += found->data.len;
+	}
+	return true;
+}
+
+int trace_unpack(struct trace *trace, struct spill *spill)
+{
+	struct trace_state *state = trace->state;
+	trace->dumps = calloc(trace->dump_count + 1, sizeof *trace->dumps);
+	if (!trace->dumps)
+		return -1;
+	const size_t most = trace->dump_count;
+	trace->dump_count = 0;
+	bool fits = true;
+	for (size_t i = 0; i < state->gathering_count && trace->dump_count < most && fits; i++) {
+		struct gathering *g = &state->gatherings[i];
+		if (!g->count)
+			continue;
+		struct trace_dump *dump = &trace->dumps[trace->dump_count++];
+		*dump = (struct trace_dump){ .pid = g->pid, .offset = trace->size, .process = process_name(trace, g->pid) };
+		notes_init(&dump->notes);
+		fits = unpack_dump(trace, spill, g, dump);
+		trace->size = dump->offset + dump->len;
+	}
+	if (fits)
+		fits = unpack_pictures(trace, spill);
+	if (spill->full)
+		notes_add(trace->notes, "there is no room to unpack the rest", NOTE_NO_OFFSET, 0, "%s took %" PRIu64 " bytes",
+			  spill->folder, trace->size);
+	return spill->error ? -1 : 0;
+}
+
+void trace_close(struct trace *trace)
+{
+	struct trace_state *state = trace->state;
+	for (size_t i = 0; trace->dumps && i < trace->dump_count; i++) {
+		struct trace_dump *dump = &trace->dumps[i];
+		for (size_t j = 0; j < dump->picture_count; j++)
+			free(dump->pictures[j].name);
+		free(dump->pictures);
+		free(dump->process);
+		notes_free(&dump->notes);
+	}
+	free(trace->dumps);
+	for (size_t i = 0; state && i < state->gathering_count; i++)
+		free(state->gatherings[i].chunks);
+	if (state) {
+		free(state->gatherings);
+		free(state->pictures);
+		free(state->processes);
+		free(state->sequences);
+		free(state->inflated);
+	}
+	free(state);
+	trace->state = NULL;
+	trace->dumps = NULL;
+	trace->dump_count = 0;
+}

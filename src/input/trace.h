@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace: the heap dumps and pictures that a Perfetto trace carries.
+ *
+ * A trace is a row of TracePackets. A dump comes as HprofDump packets, a chunk each, of one process and one packet
+ * sequence; chunks have an index and the last one is marked, or (an older form) neither. Chunks are put in the order
+ * of their indexes; where some are missing, and all have one size, zeros stand for them, so that what follows is
+ * where it was. Pictures come as HprofBitmap packets, for which no field number was ever given out: any field of that
+ * shape counts. Packets may be compressed with zlib.
+ *
+ * Sources: google/perfetto, protos/perfetto/trace/trace_packet.proto, and the proposed hprof_dump.proto (field 129,
+ * which upstream has since given to GenericGpuFrequencyEvent: they differ in the type of field 2).
+ *
+ * Two passes: one over the packets, which notes where chunks are, and one that copies them. Kept meanwhile are some
+ * 40 bytes a chunk.
+ */
+#ifndef HEAPFS_TRACE_H
+#define HEAPFS_TRACE_H
+
+#include "input/gzip.h"
+
+/* A picture that came with a dump. */
+struct trace_picture {
+	char *name;		/* as the trace has it */
+	uint64_t offset, len;	/* in the spill */
+};
+
+/* A dump put together. */
+struct trace_dump {
+	uint32_t pid;
+	char *process;		/* its name, or NULL */
+	uint64_t offset, len;	/* in the spill */
+	struct trace_picture *pictures;
+	size_t picture_count;
+	struct notes notes;	/* offsets are of the dump */
+};
+
+struct trace {
+	const uint8_t *data;
+	uint64_t len;
+	struct notes *notes;	/* offsets are of the trace */
+	bool only_pid;		/* wanted is the dump of one process */
+	uint32_t pid;
+	input_progress *progress; /* or NULL */
+	void *context;
+	/* What was found. */
+	struct trace_dump *dumps;
+	size_t dump_count;
+	uint64_t size;		/* bytes in the spill */
+	uint64_t packets, heap_graphs, zstd_packets, dumps_of_others;
+	struct trace_state *state; /* internal */
+};
+
+/* More dumps in one trace are made to do harm. */
+#define TRACE_DUMPS_MOST 1000
+
+/* Looks through the packets; dump_count tells how many dumps there are. 0, or -1 without memory. */
+int trace_open(struct trace *trace);
+/* How many bytes trace_unpack() will write. */
+uint64_t trace_estimate(const struct trace *trace);
+/* Copies the dumps, one after another, and their pictures. 0, or -1 without memory or on an error of the spill's. */
+int trace_unpack(struct trace *trace, struct spill *spill);
+void trace_close(struct trace *trace);
+
+#endif
