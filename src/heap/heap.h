@@ -271,6 +271,12 @@ static inline uint16_t string_unit(const struct string *string, uint64_t i)
 	return (uint16_t)(string->coding == STRING_UTF16_BE ? p[0] << 8 | p[1] : p[1] << 8 | p[0]);
 }
 
+/* The Perfetto heap graph that the dump was made from, or NULL: it has no values, and sizes of its own. */
+static inline const struct heap_graph *heap_graph_of(const struct heap *heap)
+{
+	return heap->hprof->traced ? heap->hprof->traced->graph : NULL;
+}
+
 /* --- sizes (size.c) --- */
 
 /* 0, or -1 without memory. */

@@ -176,8 +176,42 @@ static uint64_t arrays_size(const struct heap *heap, const struct class *class)
 	return size;
 }
 
+/* What a heap graph says of sizes: a class's own is in its CLASS_DUMP, what its objects take together in a table. */
+static void take_graph_sizes(struct heap *heap, const struct heap_graph *graph)
+{
+	heap->sizes = (struct sizes){ .reference = 4, .header = 8, .alignment = 1 };
+	for (size_t i = 0; i < graph->total_count; i++) {
+		const uint32_t number = class_from(heap, graph->totals[i].class_id);
+		if (number == heap->class_count || heap->classes[number].id != graph->totals[i].class_id)
+			continue;
+		heap->classes[number].shallow = graph->totals[i].size;
+		heap->classes[number].size = class_declared_size(heap, &heap->classes[number]);
+	}
+}
+
+/* The size of an object that has one of its own; false if it is its class's. */
+static bool graph_size(const struct heap *heap, const struct heap_graph *graph, uint64_t id, uint64_t *size)
+{
+	const struct own_size *sizes = (const void *)(heap->in->data + (graph->sizes - heap->in->base));
+	size_t low = 0, high = (size_t)graph->size_count;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		if (sizes[mid].id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*size = low < graph->size_count && sizes[low].id == id ? sizes[low].size : 0;
+	return low < graph->size_count && sizes[low].id == id;
+}
+
 int sizes_open(struct heap *heap)
 {
+	const struct heap_graph *graph = heap_graph_of(heap);
+	if (graph) {
+		take_graph_sizes(heap, graph);
+		return 0;
+	}
 	struct sizes *sizes = &heap->sizes;
 	const struct class *root = class_by_name(heap, "java.lang.Object");
 	const uint32_t declared = root ? class_declared_size(heap, root) : 0;
@@ -231,6 +265,10 @@ static bool is_synthetic(const struct heap *heap, const struct object *array)
 
 uint64_t object_size(const struct heap *heap, const struct object *object)
 {
+	const struct heap_graph *graph = heap_graph_of(heap);
+	uint64_t own;
+	if (graph)
+		return graph_size(heap, graph, object->id, &own) ? own : object->kind == OBJECT_INSTANCE ? object->class->size : 0;
 	if (object->kind == OBJECT_INSTANCE)
 		return object->class->size;
 	if (is_synthetic(heap, object))

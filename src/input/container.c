@@ -167,8 +167,6 @@ static int no_dump(const struct opening *opening, const struct trace *trace)
 {
 	const char *what =
 		trace->dumps_of_others ? "a Perfetto trace without a heap dump of that process" :
-		trace->heap_graphs     ? "a Perfetto trace with a heap graph, which heapfs cannot read yet, but no HPROF dump; "
-				       "adb shell am dumpheap makes one" :
 		trace->zstd_packets ? "a Perfetto trace with zstd-compressed packets, which heapfs cannot read; "
 				      "have it written without" :
 				      "a Perfetto trace without a heap dump; adb shell am dumpheap makes one";
@@ -179,9 +177,6 @@ static int no_dump(const struct opening *opening, const struct trace *trace)
 static void note_rest(struct container *container)
 {
 	const struct trace *trace = &container->trace;
-	if (trace->heap_graphs)
-		notes_add(&container->notes, "Perfetto heap graphs are not shown", NOTE_NO_OFFSET, 0, "%" PRIu64 " packets",
-			  trace->heap_graphs);
 	if (trace->zstd_packets)
 		notes_add(&container->notes, "zstd-compressed packets cannot be read", NOTE_NO_OFFSET, 0, "%" PRIu64 " packets",
 			  trace->zstd_packets);

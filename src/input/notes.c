@@ -63,11 +63,12 @@ char *note_format(const struct note *note, char *buf, size_t size)
 {
 	char count[48] = "", offset[48] = "", lost[64] = "";
 	if (note->count > 1)
-		snprintf(count, sizeof count, "%" PRIu64 " times, ", note->count);
+		snprintf(count, sizeof count, "%" PRIu64 " times%s", note->count,
+			 note->offset != NOTE_NO_OFFSET || note->bytes ? ", " : "");
 	if (note->offset != NOTE_NO_OFFSET)
 		snprintf(offset, sizeof offset, "%sat byte %" PRIu64, note->count > 1 ? "first " : "", note->offset);
 	if (note->bytes)
-		snprintf(lost, sizeof lost, "%s%" PRIu64 " bytes not shown", *count || *offset ? ", " : "", note->bytes);
+		snprintf(lost, sizeof lost, "%s%" PRIu64 " bytes not shown", *offset ? ", " : "", note->bytes);
 	const char *detail = note->detail ? note->detail : "";
 	snprintf(buf, size, "%s%s%s%s%s%s%s%s", note->kind, *detail ? ": " : "", detail,
 		 *count || *offset || *lost ? " (" : "", count, offset, lost, *count || *offset || *lost ? ")" : "");

@@ -4,6 +4,7 @@
 #include "input/proto.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,11 @@ enum {
 	PACKETS_DROPPED = 42,
 	COMPRESSED_PACKETS = 50,
 	HEAP_GRAPH = 56,
+	SMAPS = 68,
 	HPROF_DUMP = 129,
 	ART_PROCESS = 131,
-	ZSTD_PACKETS = 133
+	ZSTD_PACKETS = 133,
+	VIDEO_FRAME = 1000
 };
 
 /* The documented size is below half a MiB; more than this is made to do harm. */
@@ -53,6 +56,23 @@ struct gathering {
 	uint64_t dropped_at;	/* offset in the trace */
 };
 
+/* A heap graph while its packets are gathered. */
+struct graphing {
+	struct trace *trace;
+	uint32_t pid, sequence;
+	struct place *packets;
+	size_t count, capacity;
+	uint64_t next;		/* index that has to come */
+	uint64_t missing, missing_at; /* packets that did not, the first one's place in the trace */
+	bool finished;
+};
+
+/* A message about a process, by its place. */
+struct about {
+	uint32_t pid;
+	struct place message;
+};
+
 struct found_picture {
 	uint32_t pid;
 	struct place name, data;
@@ -70,11 +90,14 @@ struct sequence {
 
 struct trace_state {
 	struct gathering *gatherings;
+	struct graphing *graphings;
+	struct about *art, *smaps;
 	struct found_picture *pictures;
 	struct process *processes;
 	struct sequence *sequences;
-	size_t gathering_count, picture_count, process_count, sequence_count;
-	size_t gathering_capacity, picture_capacity, process_capacity, sequence_capacity;
+	size_t gathering_count, graphing_count, art_count, smaps_count, picture_count, process_count, sequence_count;
+	size_t gathering_capacity, graphing_capacity, art_capacity, smaps_capacity, picture_capacity, process_capacity,
+		sequence_capacity;
 	/* What the last compressed packet holds. */
 	uint8_t *inflated;
 	size_t inflated_len, inflated_capacity;
@@ -295,6 +318,70 @@ static void read_process(struct trace *trace, const struct source *source, const
 	add_process(trace, source, pid, &name);
 }
 
+/* Packets of a graph have its index, and say whether more will follow. */
+static void read_heap_graph(struct trace *trace, const struct source *source, const struct proto_field *message,
+			    uint32_t sequence)
+{
+	struct trace_state *state = trace->state;
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	uint64_t pid = 0, index = 0, continued = 0;
+	while (proto_next(&at, end, &field)) {
+		if (field.type != PROTO_VARINT)
+			continue;
+		pid = field.number == 1 ? field.value : pid;
+		continued = field.number == 5 ? field.value : continued;
+		index = field.number == 6 ? field.value : index;
+	}
+	if (trace->only_pid && (uint32_t)pid != trace->pid) {
+		trace->dumps_of_others++;
+		return;
+	}
+	size_t i = state->graphing_count;
+	while (i-- > 0)
+		if (state->graphings[i].sequence == sequence && !state->graphings[i].finished)
+			break;
+	if (i != SIZE_MAX && state->graphings[i].pid != (uint32_t)pid) {
+		notes_add(trace->notes, "packets of another process inside a heap graph", source->packet, message->len,
+			  "process %" PRIu64, pid);
+		return;
+	}
+	if (i == SIZE_MAX) {
+		if (state->graphing_count == TRACE_DUMPS_MOST) {
+			notes_add(trace->notes, "more heap dumps than can be shown", source->packet, 0, NULL);
+			return;
+		}
+		i = state->graphing_count;
+		ADD(state, state->graphings, state->graphing_count, state->graphing_capacity,
+		    (struct graphing){ .trace = trace, .pid = (uint32_t)pid, .sequence = sequence });
+		if (i == state->graphing_count)
+			return;
+	}
+	struct graphing *g = &state->graphings[i];
+	if (index != g->next) {
+		g->missing_at = g->missing ? g->missing_at : source->packet;
+		g->missing += index > g->next ? index - g->next : 1;
+	}
+	g->next = index + 1;
+	g->finished = !continued;
+	ADD(state, g->packets, g->count, g->capacity, place_of(source, message->data, message->len));
+}
+
+static void read_about(struct trace *trace, const struct source *source, const struct proto_field *message, bool smaps)
+{
+	struct trace_state *state = trace->state;
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	struct about about = { .message = place_of(source, message->data, message->len) };
+	while (proto_next(&at, end, &field))
+		if (field.number == 1 && field.type == PROTO_VARINT)
+			about.pid = (uint32_t)field.value;
+	if (smaps && state->smaps_count < PROCESSES_MOST)
+		ADD(state, state->smaps, state->smaps_count, state->smaps_capacity, about);
+	else if (!smaps && state->art_count < PROCESSES_MOST)
+		ADD(state, state->art, state->art_count, state->art_capacity, about);
+}
+
 static void read_process_tree(struct trace *trace, const struct source *source, const struct proto_field *message)
 {
 	const uint8_t *at = message->data, *end = at + message->len;
@@ -346,12 +433,19 @@ static void read_packet(struct trace *trace, const struct source *source, const 
 			break;
 		case ART_PROCESS:
 			read_process(trace, source, &field);
+			read_about(trace, source, &field, false);
+			break;
+		case SMAPS:
+			read_about(trace, source, &field, true);
+			break;
+		case VIDEO_FRAME:
+			trace->video_frames++;
 			break;
 		case HPROF_DUMP:
 			read_chunk(trace, source, &field, (uint32_t)sequence, lost);
 			break;
 		case HEAP_GRAPH:
-			trace->heap_graphs++;
+			read_heap_graph(trace, source, &field, (uint32_t)sequence);
 			break;
 		case ZSTD_PACKETS:
 			trace->zstd_packets++;
@@ -408,6 +502,7 @@ int trace_open(struct trace *trace)
 		return -1;
 	for (size_t i = 0; i < trace->state->gathering_count; i++)
 		trace->dump_count += trace->state->gatherings[i].count > 0;
+	trace->dump_count += trace->state->graphing_count;
 	return 0;
 }
 
@@ -439,6 +534,9 @@ uint64_t trace_estimate(const struct trace *trace)
 			size += trace->state->gatherings[i].chunks[j].place.len;
 	for (size_t i = 0; i < trace->state->picture_count; i++)
 		size += trace->state->pictures[i].data.len;
+	for (size_t i = 0; i < trace->state->graphing_count; i++)
+		for (size_t j = 0; j < trace->state->graphings[i].count; j++) /* HPROF says the same in twice the bytes */
+			size += 2 * trace->state->graphings[i].packets[j].len;
 	return size;
 }
 
@@ -513,6 +611,155 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 	return true;
 }
 
+static const uint8_t *graph_packet(void *context, size_t number, uint64_t *len)
+{
+	struct graphing *g = context;
+	*len = g->packets[number].len;
+	return bytes_at(g->trace, &g->packets[number]);
+}
+
+static bool write_graph(struct trace *trace, struct spill *spill, struct graphing *g, struct trace_dump *dump)
+{
+	dump->graph = calloc(1, sizeof *dump->graph);
+	if (!dump->graph)
+		return false;
+	*dump->graph = (struct heap_graph){ .packets = g->count, .packet = graph_packet, .context = g, .notes = &dump->notes };
+	if (g->missing)
+		notes_add(trace->notes, "packets of a heap graph are missing", g->missing_at, 0,
+			  "process %" PRIu32 ", %" PRIu64 " packets before this one", g->pid, g->missing);
+	if (!g->finished)
+		notes_add(trace->notes, "a heap graph has no last packet: some of it is missing", NOTE_NO_OFFSET, 0,
+			  "process %" PRIu32, g->pid);
+	if (heap_graph_write(dump->graph, spill, dump->offset))
+		return false;
+	dump->len = dump->graph->len;
+	trace->size = dump->graph->sizes + dump->graph->size_count * sizeof(struct own_size);
+	return true;
+}
+
+/* --- what else the trace says of a process --- */
+
+/* A growing text; NULL once there was no memory. */
+static void append(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(char **text, const char *format, ...)
+{
+	char *more = NULL, *longer = NULL;
+	va_list args;
+	va_start(args, format);
+	if (vasprintf(&more, format, args) < 0)
+		more = NULL;
+	va_end(args);
+	if (more && asprintf(&longer, "%s%s", *text ? *text : "", more) >= 0) {
+		free(*text);
+		*text = longer;
+	}
+	free(more);
+}
+
+/* Text of a message, for one line of info.txt or one cell. */
+static void append_text(char **text, const char *before, const struct proto_field *field, const char *after)
+{
+	char line[1024];
+	size_t n = 0;
+	for (uint64_t i = 0; i < field->len && n + 1 < sizeof line; i++)
+		line[n++] = field->data[i] < 0x20 || field->data[i] == 0x7f ? ' ' : (char)field->data[i];
+	line[n] = 0;
+	append(text, "%s%s%s", before, line, after);
+}
+
+static void append_frames(char **text, const struct proto_field *stack)
+{
+	const uint8_t *at = stack->data, *end = at + stack->len;
+	struct proto_field frame, field;
+	while (proto_next(&at, end, &frame)) {
+		if (frame.number != 1 || frame.type != PROTO_LEN)
+			continue;
+		struct proto_field method = { .data = NULL }, file = { .data = NULL };
+		uint64_t line = 0;
+		for (const uint8_t *p = frame.data; proto_next(&p, frame.data + frame.len, &field);) {
+			if (field.number == 1 && field.type == PROTO_LEN)
+				method = field;
+			else if (field.number == 2 && field.type == PROTO_LEN)
+				file = field;
+			else if (field.number == 3 && field.type == PROTO_VARINT)
+				line = field.value;
+		}
+		append_text(text, "out of memory at: ", &method, "");
+		append_text(text, "(", &file, "");
+		append(text, line ? ":%" PRIu64 ")\n" : ")\n", line);
+	}
+}
+
+/* ArtProcessMetadata: who the process is, and if it ran out of memory, how. */
+static char *art_details(struct trace *trace, uint32_t pid)
+{
+	static const char *const keys[] = { [3] = "process name: ", [4] = "package: ", [9] = "out of memory: " };
+	static const char *const counts[] = { [2] = "user id", [5] = "out of memory, bytes asked for",
+					      [6] = "out of memory, bytes free", [7] = "out of memory, bytes free until then" };
+	char *text = NULL;
+	for (size_t i = trace->state->art_count; i-- > 0 && !text;) {
+		const struct about *about = &trace->state->art[i];
+		const uint8_t *data = about->pid == pid ? bytes_at(trace, &about->message) : NULL;
+		struct proto_field field;
+		for (const uint8_t *at = data; at && proto_next(&at, data + about->message.len, &field);) {
+			if (field.number == 8 && field.type == PROTO_LEN)
+				append_frames(&text, &field);
+			else if (field.number < 10 && field.type == PROTO_LEN && keys[field.number])
+				append_text(&text, keys[field.number], &field, "\n");
+			else if (field.number < 8 && field.type == PROTO_VARINT && counts[field.number])
+				append(&text, "%s: %" PRIu64 "\n", counts[field.number], field.value);
+		}
+	}
+	return text;
+}
+
+/* SmapsPacket: a line a mapping. */
+static bool unpack_smaps(struct trace *trace, struct spill *spill, struct trace_dump *dump)
+{
+	/* By the numbers of SmapsEntry's fields. */
+	static const uint8_t columns[] = { 1, 5, 6, 10, 2, 15, 3, 11, 12, 13, 4, 14 };
+	const struct about *about = NULL;
+	for (size_t i = trace->state->smaps_count; i-- > 0 && !about;)
+		if (trace->state->smaps[i].pid == dump->pid)
+			about = &trace->state->smaps[i];
+	const uint8_t *at = about ? bytes_at(trace, &about->message) : NULL, *end = at ? at + about->message.len : NULL;
+	if (!at)
+		return true;
+	char *table = strdup("path\tfile\tstart\tprotection\tsize_kb\tproportional_resident_kb\tprivate_dirty_kb\t"
+			     "private_clean_kb\tshared_dirty_kb\tshared_clean_kb\tswap_kb\tlocked_kb\n");
+	struct proto_field entry, field;
+	dump->smaps = trace->size;
+	while (table && proto_next(&at, end, &entry)) {
+		struct proto_field cells[16] = { { .number = 0 } };
+		if (entry.number != 2 || entry.type != PROTO_LEN)
+			continue;
+		for (const uint8_t *p = entry.data; proto_next(&p, entry.data + entry.len, &field);)
+			if (field.number < 16)
+				cells[field.number] = field;
+		for (size_t i = 0; i < sizeof columns; i++) {
+			const struct proto_field *cell = &cells[columns[i]];
+			const char *after = i + 1 < sizeof columns ? "\t" : "\n";
+			if (cell->number && cell->type == PROTO_LEN)
+				append_text(&table, "", cell, after);
+			else if (cell->number && cell->type == PROTO_VARINT)
+				append(&table, columns[i] == 6 ? "0x%" PRIx64 "%s" : "%" PRIu64 "%s", cell->value, after);
+			else
+				append(&table, "-%s", after);
+		}
+		/* A part at a time: a text that grows line by line is copied with each. */
+		const size_t len = strlen(table);
+		if (!spill_write(spill, table, len, trace->size)) {
+			free(table);
+			return false;
+		}
+		trace->size += len;
+		*table = 0;
+	}
+	free(table);
+	dump->smaps_len = trace->size - dump->smaps;
+	return true;
+}
+
 static char *text_at(struct trace *trace, const struct place *place)
 {
 	const uint8_t *data = place->len < 4096 ? bytes_at(trace, place) : NULL;
@@ -583,6 +830,19 @@ int trace_unpack(struct trace *trace, struct spill *spill)
 		fits = unpack_dump(trace, spill, g, dump);
 		trace->size = dump->offset + dump->len;
 	}
+	for (size_t i = 0; i < state->graphing_count && trace->dump_count < most && fits; i++) {
+		struct trace_dump *dump = &trace->dumps[trace->dump_count++];
+		*dump = (struct trace_dump){ .pid = state->graphings[i].pid, .offset = trace->size,
+					     .process = process_name(trace, state->graphings[i].pid) };
+		notes_init(&dump->notes);
+		fits = write_graph(trace, spill, &state->graphings[i], dump);
+		if (!fits && !spill->full && !spill->error)
+			return -1; /* no memory */
+	}
+	for (size_t i = 0; i < trace->dump_count && fits; i++) {
+		trace->dumps[i].details = art_details(trace, trace->dumps[i].pid);
+		fits = unpack_smaps(trace, spill, &trace->dumps[i]);
+	}
 	if (fits)
 		fits = unpack_pictures(trace, spill);
 	if (spill->full)
@@ -600,13 +860,22 @@ void trace_close(struct trace *trace)
 			free(dump->pictures[j].name);
 		free(dump->pictures);
 		free(dump->process);
+		free(dump->details);
+		if (dump->graph)
+			heap_graph_close(dump->graph);
+		free(dump->graph);
 		notes_free(&dump->notes);
 	}
 	free(trace->dumps);
 	for (size_t i = 0; state && i < state->gathering_count; i++)
 		free(state->gatherings[i].chunks);
+	for (size_t i = 0; state && i < state->graphing_count; i++)
+		free(state->graphings[i].packets);
 	if (state) {
 		free(state->gatherings);
+		free(state->graphings);
+		free(state->art);
+		free(state->smaps);
 		free(state->pictures);
 		free(state->processes);
 		free(state->sequences);

@@ -9,7 +9,8 @@
  * shape counts. Packets may be compressed with zlib.
  *
  * Sources: google/perfetto, protos/perfetto/trace/trace_packet.proto, and the proposed hprof_dump.proto (field 129,
- * which upstream has since given to GenericGpuFrequencyEvent: they differ in the type of field 2).
+ * which upstream has since given to GenericGpuFrequencyEvent: they differ in the type of field 2). Perfetto's own heap
+ * graphs become dumps too: see heap_graph.h.
  *
  * Two passes: one over the packets, which notes where chunks are, and one that copies them. Kept meanwhile are some
  * 40 bytes a chunk.
@@ -18,6 +19,7 @@
 #define HEAPFS_TRACE_H
 
 #include "input/gzip.h"
+#include "input/heap_graph.h"
 
 /* A picture that came with a dump. */
 struct trace_picture {
@@ -30,6 +32,9 @@ struct trace_dump {
 	uint32_t pid;
 	char *process;		/* its name, or NULL */
 	uint64_t offset, len;	/* in the spill */
+	struct heap_graph *graph; /* NULL for an HprofDump */
+	char *details;		/* more lines for info.txt, or NULL */
+	uint64_t smaps, smaps_len; /* a table of the process's memory mappings, in the spill; 0 without */
 	struct trace_picture *pictures;
 	size_t picture_count;
 	struct notes notes;	/* offsets are of the dump */
@@ -47,7 +52,7 @@ struct trace {
 	struct trace_dump *dumps;
 	size_t dump_count;
 	uint64_t size;		/* bytes in the spill */
-	uint64_t packets, heap_graphs, zstd_packets, dumps_of_others;
+	uint64_t packets, video_frames, zstd_packets, dumps_of_others;
 	struct trace_state *state; /* internal */
 };
 

@@ -247,7 +247,11 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 	else
 		text_printf(text, "This dump holds %" PRIu32 " Bitmaps, but no picture of any. ../bitmaps.tsv says why of each.\n\n",
 			    bitmaps->count);
-	if (bitmaps->picture_count || bitmaps->traced_count)
+	if (heap_graph_of(node->heap))
+		text_puts(text, "A Perfetto heap graph holds no pixels. A heap dump may:\n"
+				"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof (API 35 and later)\n"
+				"  adb shell am dumpheap <process> /data/local/tmp/heap.hprof (API 11 to 25)\n");
+	else if (bitmaps->picture_count || bitmaps->traced_count)
 		text_puts(text, "The dump has pictures, but none that says it is of a Bitmap's size: see the folders here.\n");
 	else if (bitmaps->fields.buffer >= 0 && bitmaps->count)
 		text_puts(text, "Android 3.0 to 7.1 (API 11 to 25) keep pixels in the heap, in each Bitmap's mBuffer. None of\n"

@@ -21,6 +21,10 @@ static void put_time(struct text *text, uint64_t ms)
 static void put_sizes(const struct heap *heap, struct text *text)
 {
 	const struct sizes *sizes = &heap->sizes;
+	if (heap_graph_of(heap)) {
+		text_puts(text, "as the heap graph says");
+		return;
+	}
 	if (sizes->declared)
 		text_puts(text, "as the dump declares them");
 	else if (sizes->addresses)
@@ -172,7 +176,18 @@ static void put_hprof(const struct hprof *hprof, struct text *text)
 		text_escaped(text, traced->process, strlen(traced->process));
 		text_putc(text, '\n');
 	}
-	text_printf(text, "format: %s\nid size: %u\ndump time: ", hprof->version, hprof->id_width);
+	if (traced && traced->details)
+		text_puts(text, traced->details);
+	if (traced && traced->graph) {
+		const struct heap_graph *graph = traced->graph;
+		text_printf(text, "heap graph: %" PRIu64 " objects, %" PRIu64 " references, %" PRIu64 " gc roots in %zu packets\n"
+			    "heap graph lacks: values of fields but references, texts of Strings, contents and lengths of "
+			    "primitive arrays, stacks, pixels\n", graph->objects, graph->references, graph->roots, graph->packets);
+		if (graph->heap_bytes_allocated)
+			text_printf(text, "heap bytes allocated: %" PRIu64 "\n", graph->heap_bytes_allocated);
+	}
+	text_printf(text, "format: %s%s\nid size: %u\ndump time: ",
+		    traced && traced->graph ? "Perfetto heap graph, written as " : "", hprof->version, hprof->id_width);
 	put_time(text, hprof->time_ms);
 	text_printf(text, "\nnames: %zu\nstack traces: %" PRIu64 "\nheap dumps: %zu\n", hprof->utf8.count,
 		    hprof->records[RECORD_TRACE], hprof->dump_count);

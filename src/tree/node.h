@@ -89,6 +89,7 @@ enum kind {
 	KIND_DUMP_RAW,
 	KIND_TRACE_PICTURES,
 	KIND_TRACE_PICTURE,
+	KIND_SMAPS,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -255,6 +256,7 @@ extern const struct pages_ops info_pages;
 /* top.c */
 extern const struct pages_ops readme_pages;
 bool raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+bool has_smaps(const struct node *node), smaps_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 bool is_one_file(const struct node *node), is_of_several_files(const struct node *node);
 void put_dump_name(struct text *text, const struct heap *heap);
 void list_dumps(const struct node *folder, uint64_t from, struct listing *listing);

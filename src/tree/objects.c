@@ -215,7 +215,8 @@ bool is_string(const struct node *node)
 bool has_data(const struct node *node)
 {
 	struct object object;
-	return heap_object(node->heap, node->key, &object) && object.kind == OBJECT_PRIMITIVE_ARRAY;
+	return heap_object(node->heap, node->key, &object) && object.kind == OBJECT_PRIMITIVE_ARRAY &&
+	       !heap_graph_of(node->heap);
 }
 
 bool data_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
@@ -288,6 +289,10 @@ void write_object(const struct heap *heap, const struct object *object, struct t
 		text_name(text, block_heap_name(heap, object->offset));
 	}
 	if (object->kind != OBJECT_INSTANCE) {
+		if (object->kind == OBJECT_PRIMITIVE_ARRAY && heap_graph_of(heap)) {
+			text_puts(text, "\n\nlength and elements are not in a heap graph\n");
+			return;
+		}
 		text_puts(text, "\nlength: ");
 		text_number(text, object->length);
 		text_putc(text, '\n');
@@ -300,6 +305,8 @@ void write_object(const struct heap *heap, const struct object *object, struct t
 		text_putc(text, '"');
 		if (!whole)
 			text_printf(text, "… (%" PRIu64 " chars)", string.units);
+	} else if (heap_graph_of(heap)) {
+		text_puts(text, "\nvalues other than references are not in a heap graph");
 	}
 	text_putc(text, '\n');
 	write_fields(heap, object, text);

@@ -82,7 +82,10 @@ static void put_array_line(const struct heap *heap, const struct object *array, 
 {
 	text_id(text, array->id);
 	text_putc(text, '\t');
-	text_number(text, array->length);
+	if (array->kind == OBJECT_PRIMITIVE_ARRAY && heap_graph_of(heap))
+		text_putc(text, '-'); /* unknown */
+	else
+		text_number(text, array->length);
 	text_putc(text, '\t');
 	put_head(heap, array, text);
 	text_putc(text, '\t');

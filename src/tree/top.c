@@ -13,6 +13,20 @@ bool raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 	return true;
 }
 
+bool has_smaps(const struct node *node)
+{
+	const struct trace_dump *traced = node->heap->hprof->traced;
+	return traced && traced->smaps_len;
+}
+
+bool smaps_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
+{
+	const struct trace_dump *traced = file->heap->hprof->traced;
+	*offset = traced->smaps - file->heap->in->base;
+	*len = traced->smaps_len;
+	return true;
+}
+
 bool is_one_file(const struct node *node)
 {
 	return !node->tree->several_files;
