@@ -26,5 +26,7 @@ void sample_jvm(struct writer *out);
 
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);
+/* A Perfetto trace with a heap graph of N objects. */
+int sample_graph(uint64_t objects, const char *path);
 
 #endif

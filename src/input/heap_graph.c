@@ -376,65 +376,90 @@ static void join(struct writer *w, struct joined *joined, const uint8_t **list, 
 	*list_len = wanted;
 }
 
-/* Reads the next object. What is carried on from one to the next is in `before`: the id, and the heap. */
-static void read_object(struct writer *w, const uint8_t *at, const uint8_t *end, const struct object *before,
-			struct object *object)
+/* A field of an object that is rare: a list that is not packed or comes in pieces, a number of some class. */
+static void read_rare(struct writer *w, const uint8_t *start, const uint8_t *after, const struct proto_field *field,
+		      struct object *object)
+{
+	const uint8_t *data = field->data;
+	uint64_t len = field->len;
+	if (field->type == PROTO_VARINT && (field->number == 4 || field->number == 5 || field->number == 10)) {
+		/* One of a list that is not packed: the bytes are those that it would have in one. */
+		data = start + 1;
+		len = (uint64_t)(after - data);
+	}
+	if (field->number == 4)
+		join(w, &w->joined[0], &object->fields, &object->fields_len, data, len);
+	else if (field->number == 5)
+		join(w, &w->joined[1], &object->references, &object->references_len, data, len);
+	else if (field->number == 10)
+		join(w, &w->joined[2], &object->internals, &object->internals_len, data, len);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		if (numbers[i].field == field->number && field->type == PROTO_VARINT) {
+			object->numbers[i] = field->value;
+			object->has |= 1u << i;
+		}
+}
+
+/* Tags of one byte, as all fields of an object have them. */
+#define VARINT_TAG(number) ((number) << 3 | PROTO_VARINT)
+#define LEN_TAG(number) ((number) << 3 | PROTO_LEN)
+
+/*
+ * Reads an object. `object` is the one before it, from which id and heap are carried on. Half of what a heap graph
+ * costs is in here, so fields that nearly all objects have are read without much ado.
+ */
+static void read_object(struct writer *w, const uint8_t *at, const uint8_t *end, struct object *object)
 {
 	struct proto_field field;
-	*object = (struct object){ .heap = before->heap };
-	for (unsigned i = 0; i < 3; i++)
-		w->joined[i].len = 0;
-	while (proto_next(&at, end, &field)) {
-		uint8_t varint[10];
-		const uint8_t *data = field.data;
-		uint64_t len = field.len;
-		if (field.type == PROTO_VARINT && (field.number == 4 || field.number == 5 || field.number == 10)) {
-			/* One of a list that is not packed, as it would be in one that is. */
-			len = 0;
-			for (uint64_t value = field.value; len < 10; value >>= 7) {
-				varint[len++] = (uint8_t)(value & 0x7f) | (value >> 7 ? 0x80 : 0);
-				if (!(value >> 7))
-					break;
-			}
-			data = at - len; /* its own bytes, unless it was written longer than it had to be */
-			if (memcmp(data, varint, (size_t)len))
-				continue;
+	uint64_t value;
+	object->type_id = object->size = object->base = 0;
+	object->fields = object->references = object->internals = NULL;
+	object->fields_len = object->references_len = object->internals_len = 0;
+	object->has = 0;
+	const uint64_t before = object->id;
+	object->id = 0;
+	while (at < end) {
+		const uint8_t *start = at;
+		switch (*at++) {
+		case VARINT_TAG(1):
+			if (!proto_varint(&at, end, &object->id))
+				return;
+			continue;
+		case VARINT_TAG(2):
+			if (!proto_varint(&at, end, &object->type_id))
+				return;
+			continue;
+		case VARINT_TAG(3):
+			if (!proto_varint(&at, end, &object->size))
+				return;
+			continue;
+		case VARINT_TAG(6):
+			if (!proto_varint(&at, end, &object->base))
+				return;
+			continue;
+		case VARINT_TAG(7):
+			if (!proto_varint(&at, end, &value))
+				return;
+			if (value)
+				object->id = before + value;
+			continue;
+		case VARINT_TAG(9):
+			if (!proto_varint(&at, end, &value))
+				return;
+			object->heap = value < 4 ? (unsigned)value : 0;
+			continue;
+		case LEN_TAG(5):
+			if (object->references || !proto_varint(&at, end, &value) || value > (uint64_t)(end - at))
+				break;
+			object->references = at;
+			object->references_len = value;
+			at += value;
+			continue;
 		}
-		switch (field.number) {
-		case 1:
-			object->id = field.value;
-			break;
-		case 7:
-			object->id = field.value ? before->id + field.value : object->id;
-			break;
-		case 2:
-			object->type_id = field.value;
-			break;
-		case 3:
-			object->size = field.value;
-			break;
-		case 4:
-			join(w, &w->joined[0], &object->fields, &object->fields_len, data, len);
-			break;
-		case 5:
-			join(w, &w->joined[1], &object->references, &object->references_len, data, len);
-			break;
-		case 6:
-			object->base = field.value;
-			break;
-		case 9:
-			object->heap = field.value < 4 ? (unsigned)field.value : 0;
-			break;
-		case 10:
-			join(w, &w->joined[2], &object->internals, &object->internals_len, data, len);
-			break;
-		default:
-			for (unsigned i = 0; i < NUMBERS; i++)
-				if (numbers[i].field == field.number && field.type == PROTO_VARINT) {
-					object->numbers[i] = field.value;
-					object->has |= 1u << i;
-				}
-		}
+		at = start;
+		if (!proto_next(&at, end, &field))
+			return;
+		read_rare(w, start, at, &field, object);
 	}
 }
 
@@ -450,8 +475,7 @@ static void each_object(struct writer *w, void (*call)(struct writer *w, const s
 		while (at && proto_next(&at, end, &field) && !w->failed) {
 			if (field.number != 2 || field.type != PROTO_LEN)
 				continue;
-			const struct object before = { .id = object.id, .heap = object.heap };
-			read_object(w, field.data, field.data + field.len, &before, &object);
+			read_object(w, field.data, field.data + field.len, &object);
 			call(w, &object);
 		}
 	}
@@ -676,8 +700,13 @@ static uint8_t *room(struct writer *w, size_t more)
 	return p;
 }
 
-static uint8_t *store(uint8_t *p, uint64_t value, unsigned width)
+static inline uint8_t *store(uint8_t *p, uint64_t value, unsigned width)
 {
+	if (width == 4) { /* nearly always */
+		const uint32_t swapped = __builtin_bswap32((uint32_t)value);
+		memcpy(p, &swapped, sizeof swapped);
+		return p + 4;
+	}
 	for (unsigned i = 0; i < width; i++)
 		p[i] = (uint8_t)(value >> 8 * (width - 1 - i));
 	return p + width;
@@ -852,7 +881,7 @@ static uint8_t *store_rest(struct writer *w, const struct type *level, const str
 {
 	for (unsigned i = 0; i < NUMBERS; i++)
 		if (level->numbers >> i & 1)
-			p = store(p, object->numbers[i], number_width(i));
+			p = store(p, object->has >> i & 1 ? object->numbers[i] : 0, number_width(i));
 	return level->internals ? store(p, object->internals_len ? object->id * 8 + 4 : 0, w->width) : p;
 }
 

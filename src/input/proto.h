@@ -22,6 +22,10 @@ struct proto_field {
 
 static inline bool proto_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
+	if (*at < end && **at < 0x80) { /* most are short */
+		*value = *(*at)++;
+		return true;
+	}
 	*value = 0;
 	for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
 		const uint8_t byte = *(*at)++;
