@@ -21,6 +21,8 @@ enum { KIND_NOREFERENCES = 2, KIND_STRING = 3, KIND_ARRAY = 4 };
 #define DEPTH_MOST 1000
 /* Fields of a class, and statics: HPROF counts them in two bytes. */
 #define FIELDS_MOST 60000
+/* References of an object that names its own fields. */
+#define NAMED_MOST 4096
 #define CLASS_OF "java.lang.Class<"
 
 /* Numbers that a graph carries, as fields of these classes. */
@@ -598,18 +600,28 @@ static uint32_t type_of(const struct writer *w, const struct object *object)
 	return map_find(&w->type_map, object->type_id);
 }
 
-/* Has the type, or a superclass, a field of this id? */
-static bool has_field(const struct writer *w, const struct type *type, uint64_t id)
+/* How often the type and its superclasses have a field of this id: an object may name one more than once. */
+static unsigned count_field(const struct writer *w, const struct type *type, uint64_t id)
 {
+	unsigned count = 0;
 	for (unsigned depth = 0; depth < DEPTH_MOST; depth++) {
 		for (uint32_t i = 0; i < type->field_count; i++)
-			if (type->fields[i] == id)
-				return true;
+			count += type->fields[i] == id;
 		if (type->super == NONE)
 			break;
 		type = &w->types[type->super];
 	}
-	return false;
+	return count;
+}
+
+/* How often the id stands in a packed list before `at`. */
+static unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id)
+{
+	unsigned count = 0;
+	uint64_t other;
+	while (list < at && next_number(&list, at, &other))
+		count += other == id;
+	return count;
 }
 
 /* The second pass: which objects are classes, and what fields objects have that bring their own (before Android S). */
@@ -640,9 +652,13 @@ static void survey(struct writer *w, const struct object *object)
 	}
 	const uint8_t *at = object->fields, *end = at + object->fields_len;
 	uint64_t id;
-	while (next_number(&at, end, &id))
-		if (!has_field(w, type, id))
+	for (unsigned i = 0; i < NAMED_MOST; i++) {
+		const uint8_t *before = at;
+		if (!next_number(&at, end, &id))
+			break;
+		if (count_field(w, type, id) <= count_before(object->fields, before, id))
 			add_field(w, type, id);
+	}
 }
 
 static unsigned number_width(unsigned number)
@@ -858,13 +874,13 @@ static void put_class(struct writer *w, const struct type *type, const struct ob
 	}
 }
 
-/* Where a field's value is in an instance; width of the whole if it has no such field. */
-static uint32_t place_of_field(const struct writer *w, const struct type *type, uint64_t id)
+/* Where the value of a type's nth field of this id is in an instance; width of the whole if there is none. */
+static uint32_t place_of_field(const struct writer *w, const struct type *type, uint64_t id, unsigned n)
 {
 	uint32_t at = 0;
 	for (unsigned depth = 0; depth < DEPTH_MOST; depth++) {
 		for (uint32_t i = 0; i < type->field_count; i++)
-			if (type->fields[i] == id)
+			if (type->fields[i] == id && !n--)
 				return at + i * w->width;
 		at += type->field_count * w->width + (type->internals ? w->width : 0);
 		for (unsigned j = 0; j < NUMBERS; j++)
@@ -883,6 +899,27 @@ static uint8_t *store_rest(struct writer *w, const struct type *level, const str
 		if (level->numbers >> i & 1)
 			p = store(p, object->has >> i & 1 ? object->numbers[i] : 0, number_width(i));
 	return level->internals ? store(p, object->internals_len ? object->id * 8 + 4 : 0, w->width) : p;
+}
+
+/* References in the order of the fields, own class first. Where those begin for which no field is named. */
+static uint8_t *put_references(struct writer *w, const struct type *type, const struct object *object, const uint8_t **at,
+			       const uint8_t *end, uint8_t *p)
+{
+	uint8_t *extra = p;
+	uint64_t reference;
+	for (const struct type *level = type; level; level = level->super == NONE ? NULL : &w->types[level->super]) {
+		for (uint32_t i = 0; i < level->field_count - level->extra; i++) {
+			uint64_t value = 0;
+			if (*at && next_number(at, end, &reference))
+				value = reference ? reference + object->base : 0;
+			p = store(p, value * 8, w->width);
+			w->graph->references += value != 0;
+		}
+		extra = level == type ? p : extra;
+		memset(p, 0, level->extra * w->width);
+		p = store_rest(w, level, object, p + level->extra * w->width);
+	}
+	return extra;
 }
 
 static void put_instance(struct writer *w, const struct type *type, const struct object *object)
@@ -905,31 +942,26 @@ static void put_instance(struct writer *w, const struct type *type, const struct
 		memset(p, 0, type->width);
 		for (const struct type *level = type; level; level = level->super == NONE ? NULL : &w->types[level->super])
 			rest = store_rest(w, level, object, rest + level->field_count * w->width);
-		while (at && next_number(&at, end, &reference) && next_number(&names, names_end, &id)) {
-			const uint32_t place = place_of_field(w, type, id);
+		for (unsigned i = 0; at && i < NAMED_MOST; i++) {
+			const uint8_t *before = names;
+			if (!next_number(&at, end, &reference) || !next_number(&names, names_end, &id))
+				break;
+			const uint32_t place = place_of_field(w, type, id, count_before(object->fields, before, id));
 			const uint64_t value = reference ? reference + object->base : 0;
-			if (place < type->width)
+			if (place < type->width) {
 				store(p + place, value * 8, w->width);
+				w->graph->references += value != 0;
+			} else {
+				lost += value != 0;
+			}
+		}
+	} else {
+		extra = put_references(w, type, object, &at, end, p);
+		for (uint32_t i = 0; i < type->extra && at && next_number(&at, end, &reference); i++) {
+			const uint64_t value = reference ? reference + object->base : 0;
+			extra = store(extra, value * 8, w->width);
 			w->graph->references += value != 0;
 		}
-		return;
-	}
-	for (const struct type *level = type; level; level = level->super == NONE ? NULL : &w->types[level->super]) {
-		for (uint32_t i = 0; i < level->field_count - level->extra; i++) {
-			uint64_t value = 0;
-			if (at && next_number(&at, end, &reference))
-				value = reference ? reference + object->base : 0;
-			p = store(p, value * 8, w->width);
-			w->graph->references += value != 0;
-		}
-		extra = level == type ? p : extra;
-		memset(p, 0, level->extra * w->width);
-		p = store_rest(w, level, object, p + level->extra * w->width);
-	}
-	for (uint32_t i = 0; i < type->extra && at && next_number(&at, end, &reference); i++) {
-		const uint64_t value = reference ? reference + object->base : 0;
-		extra = store(extra, value * 8, w->width);
-		w->graph->references += value != 0;
 	}
 	while (at && next_number(&at, end, &reference))
 		lost += reference != 0;
