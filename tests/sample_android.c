@@ -3,11 +3,11 @@
  * An app's heap as `am dumpheap -b png` writes it on Android 15: what a newcomer mounts first. Small, but with
  * one of everything that the tree shows: pictures, a destroyed activity, collections, threads, many rows.
  */
+#include "pictures.h"
 #include "samples.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #define ROWS 3000
 #define BUFFERS 12		/* dumpData has room for more pictures than it holds */
@@ -35,41 +35,17 @@ static void pixel(enum shape shape, int x, int y, int width, int height, uint8_t
 		rgba[0] = rgba[1] = rgba[2] = 32;
 }
 
-static void put_chunk(struct writer *png, const char *type, const uint8_t *data, size_t len)
-{
-	put_u4(png, (uint32_t)len);
-	const size_t from = png->len;
-	put_bytes(png, type, 4);
-	put_bytes(png, data, len);
-	put_u4(png, (uint32_t)crc32(crc32(0, NULL, 0), png->data + from, (uInt)(png->len - from)));
-}
-
 static void make_png(struct writer *png, enum shape shape, int width, int height)
 {
-	const size_t stride = 1 + 4 * (size_t)width, len = stride * (size_t)height;
-	uint8_t *rows = calloc(len, 1);
-	uLongf packed_len = compressBound((uLong)len);
-	uint8_t *packed = malloc(packed_len);
-	if (!rows || !packed)
+	uint8_t *rgba = calloc((size_t)width * (size_t)height, 4), *p = rgba;
+	if (!rgba)
 		abort();
 	for (int y = 0; y < height; y++)
-		for (int x = 0; x < width; x++)
-			pixel(shape, x, y, width, height, rows + stride * (size_t)y + 1 + 4 * (size_t)x);
-	if (compress2(packed, &packed_len, rows, (uLong)len, 9) != Z_OK)
-		abort();
+		for (int x = 0; x < width; x++, p += 4)
+			pixel(shape, x, y, width, height, p);
 	writer_init(png, 4);
-	put_bytes(png, "\x89PNG\r\n\x1a\n", 8);
-	struct writer head;
-	writer_init(&head, 4);
-	put_u4(&head, (uint32_t)width);
-	put_u4(&head, (uint32_t)height);
-	put_bytes(&head, "\x08\x06\0\0\0", 5); /* 8 bits, RGBA */
-	put_chunk(png, "IHDR", head.data, head.len);
-	put_chunk(png, "IDAT", packed, packed_len);
-	put_chunk(png, "IEND", NULL, 0);
-	writer_free(&head);
-	free(rows);
-	free(packed);
+	put_png(png, (unsigned)width, (unsigned)height, rgba);
+	free(rgba);
 }
 
 /* --- collections --- */

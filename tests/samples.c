@@ -315,6 +315,19 @@ const struct sample samples[] = {
 	{ "cycle", make_cycle, "classes that are their own superclass" },
 	{ "prim-array-type-0", make_type_0, "an array of no type" },
 	{ "nodata-type-0", make_nodata_type_0, "an array of no type, without elements" },
+	{ "bitmaps-10", sample_bitmaps_10, "pictures in native memory, Android 2.3" },
+	{ "bitmaps-16", sample_bitmaps_16, "pixels in mBuffer, int pointers" },
+	{ "bitmaps-19", sample_bitmaps_19, "the same with mIsPremultiplied" },
+	{ "bitmaps-22", sample_bitmaps_22, "pixels in mBuffer, long pointers" },
+	{ "bitmaps-24", sample_bitmaps_24, "the same as mNativePtr" },
+	{ "bitmaps-28", sample_bitmaps_28, "pictures in native memory, Android 9" },
+	{ "bitmaps-35", sample_bitmaps_35, "dumpData with pictures of every form" },
+	{ "bitmaps-35-without", sample_bitmaps_35_without, "dumpData is null" },
+	{ "bitmaps-36", sample_bitmaps_36, "dumpData with sizes; mId and mSourceId" },
+	{ "bitmaps-mixed", sample_bitmaps_mixed, "dumpData and mBuffer" },
+	{ "bitmaps-recycled", sample_bitmaps_recycled, "Bitmaps that are all recycled" },
+	{ "bitmaps-refused", sample_bitmaps_refused, "a picture that does not fit" },
+	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },
 };
 const size_t sample_count = sizeof samples / sizeof *samples;
 

@@ -23,6 +23,19 @@ bool sample_make(const char *kind, struct writer *out);
 
 void sample_android(struct writer *out);
 void sample_jvm(struct writer *out);
+void sample_bitmaps_10(struct writer *out);
+void sample_bitmaps_16(struct writer *out);
+void sample_bitmaps_19(struct writer *out);
+void sample_bitmaps_22(struct writer *out);
+void sample_bitmaps_24(struct writer *out);
+void sample_bitmaps_28(struct writer *out);
+void sample_bitmaps_35(struct writer *out);
+void sample_bitmaps_35_without(struct writer *out);
+void sample_bitmaps_36(struct writer *out);
+void sample_bitmaps_mixed(struct writer *out);
+void sample_bitmaps_recycled(struct writer *out);
+void sample_bitmaps_refused(struct writer *out);
+void sample_bitmaps_none(struct writer *out);
 
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);
