@@ -70,15 +70,13 @@ static void jpeg_head(const uint8_t *data, uint64_t len, struct picture_head *he
 static void webp_head(const uint8_t *data, uint64_t len, struct picture_head *head)
 {
 	head->whole = (uint64_t)le32(data + 4) + 8 <= len;
-	if (len < 30)
-		return;
-	if (!memcmp(data + 12, "VP8 ", 4) && !memcmp(data + 23, "\x9d\x01\x2a", 3)) {
+	if (len >= 30 && !memcmp(data + 12, "VP8 ", 4) && !memcmp(data + 23, "\x9d\x01\x2a", 3)) {
 		head->width = le16(data + 26) & 0x3fff;
 		head->height = le16(data + 28) & 0x3fff;
-	} else if (!memcmp(data + 12, "VP8L", 4) && data[20] == 0x2f) {
+	} else if (len >= 25 && !memcmp(data + 12, "VP8L", 4) && data[20] == 0x2f) { /* one colour takes 28 bytes */
 		head->width = (le32(data + 21) & 0x3fff) + 1;
 		head->height = (le32(data + 21) >> 14 & 0x3fff) + 1;
-	} else if (!memcmp(data + 12, "VP8X", 4)) {
+	} else if (len >= 30 && !memcmp(data + 12, "VP8X", 4)) {
 		head->width = le24(data + 24) + 1;
 		head->height = le24(data + 27) + 1;
 	}

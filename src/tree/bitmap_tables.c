@@ -245,8 +245,8 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 	if (!bitmaps->count)
 		text_puts(text, "This dump holds no object of class android.graphics.Bitmap, so there is no picture.\n");
 	else
-		text_printf(text, "This dump holds %" PRIu32 " Bitmaps, but no picture of any. ../bitmaps.tsv says why of each.\n\n",
-			    bitmaps->count);
+		text_printf(text, "This dump holds %" PRIu32 " %s, but no picture of any. ../bitmaps.tsv says why of each.\n\n",
+			    bitmaps->count, bitmaps->count == 1 ? "Bitmap" : "Bitmaps");
 	if (heap_graph_of(node->heap))
 		text_puts(text, "A Perfetto heap graph holds no pixels. A heap dump may:\n"
 				"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof (API 35 and later)\n"
