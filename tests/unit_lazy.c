@@ -7,13 +7,12 @@
  * where a file's place says that its size costs more, and there it must be what the file's contents are.
  */
 #include "fixture.h"
+#include "touches.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,61 +23,11 @@
 #define HOLDERS 5000
 #define LARGE 60000
 
-struct range {
-	uint64_t from, to;
-};
-
 struct lazy {
 	struct opened o;
-	struct range *objects, *payloads; /* what is made of them, in the file */
-	size_t object_count, payload_count;
+	struct ranges objects, payloads; /* what is made of them, in the file */
 	uint64_t holder, bytes, longs, list, text; /* objects of each sort */
 };
-
-/* The counter: pages touched since it was set to zero, and the first of those touches. */
-static volatile sig_atomic_t pages_touched;
-static const uint8_t *volatile first_touch;
-static volatile sig_atomic_t watching;
-static uintptr_t page_size;
-
-static void on_fault(int sig, siginfo_t *info, void *context)
-{
-	(void)context;
-	/* Readable from now on, so that each page counts once and the work goes on. */
-	if (!watching || mprotect((void *)((uintptr_t)info->si_addr / page_size * page_size), page_size, PROT_READ)) {
-		signal(sig, SIG_DFL);
-		return;
-	}
-	if (!pages_touched++)
-		first_touch = info->si_addr;
-}
-
-/* The whole pages in each range become unreadable, or readable again. Their number. */
-static size_t protect(const struct lazy *lazy, const struct range *ranges, size_t count, int how)
-{
-	const uintptr_t page = page_size, base = (uintptr_t)lazy->o.bytes.data;
-	size_t pages = 0;
-	for (size_t i = 0; i < count; i++) {
-		const uintptr_t from = (base + ranges[i].from + page - 1) / page * page;
-		const uintptr_t to = (base + ranges[i].to) / page * page;
-		if (from >= to)
-			continue;
-		assert_int_equal(mprotect((void *)from, to - from, how), 0);
-		pages += (to - from) / page;
-	}
-	return pages;
-}
-
-static void add_range(struct range **ranges, size_t *count, uint64_t from, uint64_t to)
-{
-	if (*count && (*ranges)[*count - 1].to == from) {
-		(*ranges)[*count - 1].to = to;
-		return;
-	}
-	*ranges = reallocarray(*ranges, *count + 1, sizeof **ranges);
-	assert_non_null(*ranges);
-	(*ranges)[(*count)++] = (struct range){ from, to };
-}
 
 static void make_dump(struct lazy *lazy, enum vm_kind kind)
 {
@@ -130,23 +79,21 @@ static void lazy_open(struct lazy *lazy, enum vm_kind kind)
 		struct object object;
 		block_walk_start(&walk, &heap->scan.index, i);
 		while (block_walk_next(&walk)) {
-			add_range(&lazy->objects, &lazy->object_count, walk.offset, walk.offset + walk.size);
+			ranges_add(&lazy->objects, walk.offset, walk.offset + walk.size);
 			assert_true(heap_object(heap, walk.offset, &object));
 			if (object.kind != OBJECT_INSTANCE && object.data_len > SHOWN_BYTES)
-				add_range(&lazy->payloads, &lazy->payload_count, object.data_offset + SHOWN_BYTES,
-					  object.data_offset + object.data_len);
+				ranges_add(&lazy->payloads, object.data_offset + SHOWN_BYTES,
+					   object.data_offset + object.data_len);
 		}
 	}
-	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
-	assert_int_equal(sigaction(SIGSEGV, &action, NULL), 0);
+	touches_init();
 }
 
 static void lazy_close(struct lazy *lazy)
 {
-	signal(SIGSEGV, SIG_DFL);
-	free(lazy->objects);
-	free(lazy->payloads);
+	touches_end();
+	ranges_free(&lazy->objects);
+	ranges_free(&lazy->payloads);
 	opened_close(&lazy->o);
 }
 
@@ -159,23 +106,9 @@ static uint64_t node_at(const struct lazy *lazy, const char *path)
 	return ino;
 }
 
-/* Makes the pages of the ranges count from now on; `stop` says how many were touched and lets all be read. */
-static size_t count_touches(const struct lazy *lazy, bool no_object)
+static const struct ranges *ranges_of(const struct lazy *lazy, bool no_object)
 {
-	pages_touched = 0;
-	watching = 1;
-	return no_object ? protect(lazy, lazy->objects, lazy->object_count, PROT_NONE) :
-			   protect(lazy, lazy->payloads, lazy->payload_count, PROT_NONE);
-}
-
-static size_t stop(const struct lazy *lazy, bool no_object)
-{
-	watching = 0;
-	if (no_object)
-		protect(lazy, lazy->objects, lazy->object_count, PROT_READ);
-	else
-		protect(lazy, lazy->payloads, lazy->payload_count, PROT_READ);
-	return (size_t)pages_touched;
+	return no_object ? &lazy->objects : &lazy->payloads;
 }
 
 /* Lists a folder and stats what is in it; an entry named `but` says by its place that it costs more. */
@@ -185,19 +118,19 @@ static void costs_nothing(const struct lazy *lazy, const char *path, bool no_obj
 	struct entries entries = { 0 };
 	struct stat st;
 	const char *culprit = "the listing itself";
-	const size_t pages = count_touches(lazy, no_object);
+	const size_t pages = touches_start(lazy->o.bytes.data, ranges_of(lazy, no_object));
 	assert_int_equal(entries_list(&entries, lazy->o.tree, ino, 0), 0);
-	for (size_t i = 0; !pages_touched && i < entries.count; i++) {
+	for (size_t i = 0; !touches_now() && i < entries.count; i++) {
 		culprit = entries.list[i].name;
 		if (strcmp(culprit, but) && strcmp(culprit, ".."))
 			assert_int_equal(tree_getattr(lazy->o.tree, entries.list[i].ino, &st), 0);
 	}
-	const size_t count = stop(lazy, no_object);
+	const size_t count = touches_stop(lazy->o.bytes.data, ranges_of(lazy, no_object));
 	assert_true(pages > (no_object ? 100 : 50));
 	assert_true(entries.count >= 2);
 	if (count)
 		fail_msg("/%s: %s touched %zu pages, first byte %zu of the dump, in %s", path, culprit, count,
-			 (size_t)(first_touch - lazy->o.bytes.data), no_object ? "an object" : "an array's elements");
+			 touches_first(lazy->o.bytes.data), no_object ? "an object" : "an array's elements");
 	entries_free(&entries);
 }
 
@@ -207,13 +140,13 @@ static size_t touches(const struct lazy *lazy, const char *path, bool no_object,
 	const uint64_t ino = node_at(lazy, path);
 	struct stat st;
 	struct text text = { 0 };
-	count_touches(lazy, no_object);
+	touches_start(lazy->o.bytes.data, ranges_of(lazy, no_object));
 	if (read)
 		assert_int_equal(read_file(&lazy->o, ino, 0, 1 << 20, &text), 0);
 	else
 		assert_int_equal(tree_getattr(lazy->o.tree, ino, &st), 0);
 	text_free(&text);
-	return stop(lazy, no_object);
+	return touches_stop(lazy->o.bytes.data, ranges_of(lazy, no_object));
 }
 
 static const char *object_path(uint64_t id, char path[80])
@@ -271,6 +204,7 @@ static void test_counter(struct lazy *lazy)
 	struct object object;
 	assert_true(heap_find(&lazy->o.heaps[0], lazy->text, &object) &&
 		    heap_string(&lazy->o.heaps[0], &object, &string));
+	const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
 	const size_t text_pages = (size_t)(string.coding == STRING_LATIN1 ? LARGE : 2 * LARGE) / page_size;
 	snprintf(strchr(object_path(lazy->bytes, path), 0), 20, "/data.bin");
 	assert_int_equal(touches(lazy, path, false, false), 0);
