@@ -239,6 +239,25 @@ static const struct bitmap_spec recycled[] = {
 static const struct bitmap_spec refused[] = { BITMAP(TAGGED, 20, 20) };
 static const struct picture_spec refused_pictures[] = { PICTURE(TAGGED, FORM_PNG, 10, 10, 1) };
 
+/* Each of many pages, to see which are looked at. */
+static const struct bitmap_spec large[] = {
+	PIXELS(TAGGED + 0x010, 300, 300, 360000, 1),
+	PIXELS(TAGGED + 0x090, 400, 400, 320000, 2),
+	PIXELS(TAGGED + 0x110, 500, 500, 250000, 3),
+	PIXELS(TAGGED + 0x190, 301, 300, 361200, 4, .recycled = true),
+	BITMAP(TAGGED + 0x210, 200, 200),
+	BITMAP(TAGGED + 0x290, 30, 20),
+	BITMAP(TAGGED + 0x310, 640, 480),
+	BITMAP(TAGGED + 0x390, 201, 200),
+};
+static const struct picture_spec large_pictures[] = {
+	PICTURE(TAGGED + 0x210, FORM_PNG, 200, 200, 5),
+	PICTURE(TAGGED + 0x290, FORM_JPEG_EXIF, 30, 20, 6),
+	PICTURE(TAGGED + 0x310, FORM_VP8, 640, 480, 7),
+	PICTURE(TAGGED + 0x390, FORM_PNG, 200, 201, 8),		/* refused */
+	PICTURE(TAGGED + 0x410, FORM_PNG, 200, 200, 9),		/* an orphan */
+};
+
 /* --- writing them --- */
 
 /* A field's value; `buffer` is mBuffer's id. */
@@ -433,6 +452,11 @@ void sample_bitmaps_36(struct writer *out)
 void sample_bitmaps_mixed(struct writer *out)
 {
 	make_era(out, &(struct era){ 35, fields_mixed, DUMP_DATA, LIST(mixed), LIST(mixed_pictures) });
+}
+
+void sample_bitmaps_large(struct writer *out)
+{
+	make_era(out, &(struct era){ 35, fields_mixed, DUMP_DATA, LIST(large), LIST(large_pictures) });
 }
 
 void sample_bitmaps_recycled(struct writer *out)

@@ -325,6 +325,7 @@ const struct sample samples[] = {
 	{ "bitmaps-35-without", sample_bitmaps_35_without, "dumpData is null" },
 	{ "bitmaps-36", sample_bitmaps_36, "dumpData with sizes; mId and mSourceId" },
 	{ "bitmaps-mixed", sample_bitmaps_mixed, "dumpData and mBuffer" },
+	{ "bitmaps-large", sample_bitmaps_large, "the same, each of many pages" },
 	{ "bitmaps-recycled", sample_bitmaps_recycled, "Bitmaps that are all recycled" },
 	{ "bitmaps-refused", sample_bitmaps_refused, "a picture that does not fit" },
 	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },

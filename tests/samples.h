@@ -33,6 +33,7 @@ void sample_bitmaps_35(struct writer *out);
 void sample_bitmaps_35_without(struct writer *out);
 void sample_bitmaps_36(struct writer *out);
 void sample_bitmaps_mixed(struct writer *out);
+void sample_bitmaps_large(struct writer *out);
 void sample_bitmaps_recycled(struct writer *out);
 void sample_bitmaps_refused(struct writer *out);
 void sample_bitmaps_none(struct writer *out);
