@@ -43,6 +43,9 @@ package() {
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
 	apt:mtree) echo mtree-netbsd ;;
+	apt:convert | pacman:convert) echo imagemagick ;;
+	dnf:convert) echo ImageMagick ;;
+	dnf:ffmpeg) echo ffmpeg-free ;;
 	apt:xz) echo xz-utils ;;
 	*:perl:*) echo perl ;;
 	apt:sanitizers) echo libclang-rt-dev ;;
