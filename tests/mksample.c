@@ -3,30 +3,40 @@
 #include "samples.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: mksample KIND FILE | mksample big|graph OBJECTS FILE\nkinds:\n");
+	fprintf(stderr, "usage: mksample KIND FILE | mksample big|graph OBJECTS FILE | mksample pictures COUNT SIDE FILE\n"
+			"kinds:\n");
 	for (size_t i = 0; i < sample_count; i++)
 		fprintf(stderr, "  %-20s%s\n", samples[i].kind, samples[i].what);
 	return 2;
 }
 
+static bool parse(const char *text, uint64_t most, uint64_t *value)
+{
+	char *end;
+	*value = strtoull(text, &end, 10);
+	return end != text && !*end && *value <= most;
+}
+
 int main(int argc, char **argv)
 {
 	const char *path = argv[argc - 1];
+	uint64_t count, side;
 	int rc;
 	const bool graph = argc == 4 && !strcmp(argv[1], "graph");
 	if (graph || (argc == 4 && !strcmp(argv[1], "big"))) {
-		char *end;
-		const uint64_t objects = strtoull(argv[2], &end, 10);
-		if (*end || end == argv[2])
+		if (!parse(argv[2], UINT64_MAX, &count))
 			return usage();
-		rc = graph ? sample_graph(objects, path) : sample_big(objects, path);
+		rc = graph ? sample_graph(count, path) : sample_big(count, path);
+	} else if (argc == 5 && !strcmp(argv[1], "pictures")) {
+		if (!parse(argv[2], UINT32_MAX, &count) || !parse(argv[3], 16384, &side))
+			return usage();
+		rc = sample_pictures((unsigned)count, (unsigned)side, path);
 	} else {
 		struct writer out;
 		if (argc != 3 || !sample_make(argv[1], &out))

@@ -473,3 +473,20 @@ void sample_bitmaps_none(struct writer *out)
 {
 	make_era(out, &(struct era){ 35, fields_35, DUMP_DATA, NULL, 0, LIST(refused_pictures) });
 }
+
+int sample_pictures(unsigned count, unsigned side, const char *path)
+{
+	const struct era era = { .sdk = 24, .fields = fields_24 };
+	struct vm vm;
+	vm_init(&vm, VM_ART, 4);
+	vm_heap(&vm, 'A', "app", 0x12c00000);
+	const uint64_t class = vm_define(&vm, "android.graphics.Bitmap", vm.object, era.fields);
+	if (vm_to_file(&vm, "JAVA PROFILE 1.0.3", path, 4096))
+		return -1;
+	for (unsigned i = 0; i < count; i++) {
+		const struct bitmap_spec bitmap = BITMAP(TAGGED + 0x80 * (uint64_t)i, (int)side, (int)side,
+							 .buffer = (int)(4 * side * side), .seed = i);
+		make_bitmap(&vm, &era, class, &bitmap, make_buffer(&vm, &bitmap, 0));
+	}
+	return vm_end_file(&vm);
+}

@@ -344,11 +344,7 @@ bool sample_make(const char *kind, struct writer *out)
 
 int sample_big(uint64_t objects, const char *path)
 {
-	FILE *file = fopen(path, "wb");
-	if (!file)
-		return -1;
 	struct vm vm;
-	struct writer out;
 	vm_init(&vm, VM_JDK9, 8);
 	const uint64_t array = vm_define(&vm, "[Ljava/lang/Object;", vm.object, "");
 	uint64_t classes[16], recent[16] = { 0 };
@@ -357,12 +353,8 @@ int sample_big(uint64_t objects, const char *path)
 		snprintf(name, sizeof name, "com/example/Item%u", i);
 		classes[i] = vm_define(&vm, name, vm.object, i % 2 ? "next:L other:L id:J" : "next:L flags:I");
 	}
-	writer_init(&out, 8);
-	put_header(&out, "JAVA PROFILE 1.0.2");
-	writer_append(&out, &vm.names);
-	fwrite(out.data, 1, out.len, file);
-	vm.heap.file = file;
-	vm.heap.segment_limit = 1 << 20;
+	if (vm_to_file(&vm, "JAVA PROFILE 1.0.2", path, 1 << 20))
+		return -1;
 	static const uint8_t bytes[512];
 	for (uint64_t i = 0; i < objects;) {
 		const uint64_t before = recent[(i * 7) % 16];
@@ -389,13 +381,5 @@ int sample_big(uint64_t objects, const char *path)
 	}
 	for (unsigned i = 0; i < 16; i++)
 		vm_root(&vm, ROOT_JNI_GLOBAL, recent[i]);
-	segment_end(&vm.heap);
-	put_dump_end(&vm.heap);
-	fwrite(vm.heap.data, 1, vm.heap.len, file);
-	vm.heap.len = 0;
-	out.len = 0;
-	vm_finish(&vm, "", &out);
-	writer_free(&out);
-	const bool failed = ferror(file);
-	return fclose(file) || failed ? -1 : 0;
+	return vm_end_file(&vm);
 }

@@ -244,6 +244,16 @@ void vm_segment(struct vm *vm, unsigned tag)
 	segment_begin(&vm->heap, tag);
 }
 
+static void free_vm(struct vm *vm)
+{
+	for (size_t i = 0; i < vm->class_count; i++)
+		free(vm->classes[i].types);
+	free(vm->classes);
+	free(vm->name_list);
+	writer_free(&vm->names);
+	writer_free(&vm->heap);
+}
+
 void vm_finish(struct vm *vm, const char *version, struct writer *out)
 {
 	const bool whole = vm->heap.tag == RECORD_HEAP_DUMP;
@@ -254,12 +264,33 @@ void vm_finish(struct vm *vm, const char *version, struct writer *out)
 	writer_append(out, &vm->heap);
 	if (!whole)
 		put_dump_end(out);
-	for (size_t i = 0; i < vm->class_count; i++)
-		free(vm->classes[i].types);
-	free(vm->classes);
-	free(vm->name_list);
-	writer_free(&vm->names);
-	writer_free(&vm->heap);
+	free_vm(vm);
+}
+
+int vm_to_file(struct vm *vm, const char *version, const char *path, size_t segment_limit)
+{
+	struct writer out;
+	vm->heap.file = fopen(path, "wb");
+	if (!vm->heap.file)
+		return -1;
+	writer_init(&out, vm->heap.id_width);
+	put_header(&out, version);
+	writer_append(&out, &vm->names);
+	fwrite(out.data, 1, out.len, vm->heap.file);
+	writer_free(&out);
+	vm->heap.segment_limit = segment_limit;
+	return 0;
+}
+
+int vm_end_file(struct vm *vm)
+{
+	FILE *file = vm->heap.file;
+	segment_end(&vm->heap);
+	put_dump_end(&vm->heap);
+	fwrite(vm->heap.data, 1, vm->heap.len, file);
+	free_vm(vm);
+	const bool failed = ferror(file);
+	return fclose(file) || failed ? -1 : 0;
 }
 
 uint64_t vm_new(struct vm *vm, uint64_t id, uint64_t class_id, const uint64_t *values, unsigned count)

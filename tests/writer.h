@@ -141,6 +141,13 @@ void vm_init(struct vm *vm, enum vm_kind kind, unsigned id_width);
 void vm_init_layout(struct vm *vm, enum vm_kind kind, unsigned id_width, unsigned header, unsigned reference);
 /* Header, names, heap, HEAP_DUMP_END (with a HEAP_DUMP as the heap record: none) into `out`; frees the vm. */
 void vm_finish(struct vm *vm, const char *version, struct writer *out);
+/*
+ * Instead: what does not fit in memory goes to a file as it is made. Header and names are written at once, so that no
+ * name may be new from then on; segments of up to so many bytes follow. vm_end_file() writes the rest and frees the
+ * vm: 0, or -1 with errno.
+ */
+int vm_to_file(struct vm *vm, const char *version, const char *path, size_t segment_limit);
+int vm_end_file(struct vm *vm);
 /* Ends the open segment and begins another. */
 void vm_segment(struct vm *vm, unsigned tag);
 
