@@ -483,10 +483,17 @@ int sample_pictures(unsigned count, unsigned side, const char *path)
 	const uint64_t class = vm_define(&vm, "android.graphics.Bitmap", vm.object, era.fields);
 	if (vm_to_file(&vm, "JAVA PROFILE 1.0.3", path, 4096))
 		return -1;
+	const uint32_t len = 4 * side * side;
+	uint8_t *data = malloc(len + 1);
+	if (!data)
+		abort();
 	for (unsigned i = 0; i < count; i++) {
-		const struct bitmap_spec bitmap = BITMAP(TAGGED + 0x80 * (uint64_t)i, (int)side, (int)side,
-							 .buffer = (int)(4 * side * side), .seed = i);
-		make_bitmap(&vm, &era, class, &bitmap, make_buffer(&vm, &bitmap, 0));
+		const struct bitmap_spec bitmap = BITMAP(TAGGED + 0x80 * (uint64_t)i, (int)side, (int)side);
+		fill_pixels(data, len, i);
+		for (uint32_t at = 3; i % 4 && at < len; at += 4)
+			data[at] = 255;
+		make_bitmap(&vm, &era, class, &bitmap, vm_primitive_array(&vm, TYPE_BYTE, data, len));
 	}
+	free(data);
 	return vm_end_file(&vm);
 }

@@ -42,7 +42,7 @@ void sample_bitmaps_none(struct writer *out);
 int sample_big(uint64_t objects, const char *path);
 /* A Perfetto trace with a heap graph of N objects. */
 int sample_graph(uint64_t objects, const char *path);
-/* So many square ARGB_8888 Bitmaps in mBuffer. */
+/* So many square ARGB_8888 Bitmaps in mBuffer: three photos, of which no pixel is translucent, then one whose all are. */
 int sample_pictures(unsigned count, unsigned side, const char *path);
 
 #endif
