@@ -194,7 +194,7 @@ if mount_dump "$(sample bitmaps-36)"; then
 	unmount
 fi
 if mount_dump "$(sample bitmaps-mixed)"; then
-	is "mixed: info.txt" "$(sums)" "6 3 3 2 dumpData 3 0 "
+	is "mixed: info.txt" "$(sums)" "7 4 3 2 dumpData 3 0 "
 	table mixed
 	expected mixed bitmaps-mixed
 	links_of mixed

@@ -224,6 +224,7 @@ static const struct bitmap_spec mixed[] = {
 	PIXELS(TAGGED + 0x190, 20, 13, BUFFER_NULL, 0),	/* there is none */
 	PIXELS(TAGGED + 0x210, 20, 14, 1120, 3, .recycled = true),
 	PIXELS(TAGGED + 0x290, 20, 15, 1200, 4, .straight = true),
+	PIXELS(0, 20, 16, 1280, 5),		/* the only one of no pointer */
 };
 static const struct picture_spec mixed_pictures[] = {
 	PICTURE(TAGGED + 0x010, FORM_PNG, 20, 10, 1),
