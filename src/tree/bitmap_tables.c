@@ -252,14 +252,14 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 				"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof (API 35 and later)\n"
 				"  adb shell am dumpheap <process> /data/local/tmp/heap.hprof (API 11 to 25)\n");
 	else if (bitmaps->picture_count || bitmaps->traced_count)
-		text_puts(text, "The dump has pictures, but none that says it is of a Bitmap's size: see the folders here.\n");
+		text_puts(text, "The dump has pictures, but none that says it is of a Bitmap's size: see refused/, orphans/ or trace/.\n");
 	else if (bitmaps->fields.buffer >= 0 && bitmaps->count)
 		text_puts(text, "Android 3.0 to 7.1 (API 11 to 25) keep pixels in the heap, in each Bitmap's mBuffer. None of\n"
 				"these has one that could be shown: they are recycled, or their pixels are in shared memory.\n");
 	else if (bitmaps->has_dump_data && bitmaps->count)
 		text_puts(text, dump_data_era);
 	else if (bitmaps->count)
-		text_puts(text, bitmaps->fields.pointer_width == 4 ? old_era : native_era);
+		text_puts(text, bitmaps->fields.pointer >= 0 && bitmaps->fields.pointer_width == 4 ? old_era : native_era);
 	pages_next(pages);
 }
 

@@ -22,6 +22,8 @@ bool has_smaps(const struct node *node)
 bool smaps_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 {
 	const struct trace_dump *traced = file->heap->hprof->traced;
+	if (!has_smaps(file))
+		return false;
 	*offset = traced->smaps - file->heap->in->base;
 	*len = traced->smaps_len;
 	return true;
