@@ -169,7 +169,7 @@ odd = [
     picture(7, "bitmap_0.png", png(1, 1)),
     picture(7, "bitmap_0.png", png(2, 1)),
     picture(7, "bitmap_0.png", png(3, 1)),
-    picture(7, "4-bitmap_0.png", png(4, 1)),  # as the second one might be called
+    picture(7, "6-bitmap_0.png", png(4, 1)),  # as the second one is called
     picture(7, "a/b/../c.png", png(5, 1)),
     picture(7, "", png(6, 1)),
     picture(7, "unnamed", png(7, 1)),

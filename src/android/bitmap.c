@@ -248,6 +248,40 @@ static uint64_t pointer_in(const char *name)
 	return 0;
 }
 
+static int compare_names(const void *a, const void *b, void *context)
+{
+	const struct trace_picture *pictures = context;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int order = strcmp(pictures[x].name, pictures[y].name);
+	return order ? order : x < y ? -1 : x > y;
+}
+
+/* Is a picture called as another one would be with its number before its name? */
+static bool looks_numbered(const struct trace_picture *pictures, size_t count, uint32_t i)
+{
+	char *rest;
+	const unsigned long number = strtoul(pictures[i].name, &rest, 10);
+	return *pictures[i].name >= '0' && *pictures[i].name <= '9' && *rest == '-' && number < count &&
+	       !strcmp(rest + 1, pictures[number].name);
+}
+
+/* Finds which names of pictures are not theirs alone. -1 without memory. */
+static int find_numbered(struct bitmaps *bitmaps, struct trace_picture *pictures, uint32_t count)
+{
+	uint32_t *by_name = calloc(count + 1, sizeof *by_name);
+	if (!by_name)
+		return -1;
+	for (uint32_t i = 0; i < count; i++)
+		by_name[i] = i;
+	qsort_r(by_name, count, sizeof *by_name, compare_names, pictures);
+	for (uint32_t i = 0; i < count; i++)
+		bitmaps->traced[by_name[i]].numbered =
+			(i && !strcmp(pictures[by_name[i]].name, pictures[by_name[i - 1]].name)) ||
+			looks_numbered(pictures, count, by_name[i]);
+	free(by_name);
+	return 0;
+}
+
 static int read_traced(struct bitmaps *bitmaps)
 {
 	const struct trace_dump *traced = bitmaps->heap->hprof->traced;
@@ -264,7 +298,7 @@ static int read_traced(struct bitmaps *bitmaps)
 		picture_head(in->data + picture->offset, from->len, &picture->head);
 	}
 	bitmaps->traced_count = (uint32_t)count;
-	return 0;
+	return count ? find_numbered(bitmaps, traced->pictures, (uint32_t)count) : 0;
 }
 
 /* Gives those bitmaps a picture of the trace that have none of their own. */

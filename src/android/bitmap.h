@@ -50,6 +50,7 @@ struct picture {
 	bool fits;		/* one of that pointer and size */
 	bool chosen;		/* is shown for one */
 	bool shared_pointer;	/* another picture has the same, or it is 0 */
+	bool numbered;		/* of a trace: another one has this name, or would */
 };
 
 struct bitmap {

@@ -29,6 +29,7 @@ enum {
 #define INFLATED_MOST (UINT64_C(64) << 20)
 #define PROCESSES_MOST 65536
 #define PICTURES_MOST 100000
+#define TEXT_MOST 4096		/* bytes of a name that count */
 #define COPY_BYTES (UINT64_C(1) << 20)
 #define NO_INDEX UINT64_MAX
 
@@ -762,8 +763,8 @@ static bool unpack_smaps(struct trace *trace, struct spill *spill, struct trace_
 
 static char *text_at(struct trace *trace, const struct place *place)
 {
-	const uint8_t *data = place->len < 4096 ? bytes_at(trace, place) : NULL;
-	return data ? strndup((const char *)data, place->len) : NULL;
+	const uint8_t *data = bytes_at(trace, place);
+	return data ? strndup((const char *)data, place->len < TEXT_MOST ? place->len : TEXT_MOST) : NULL;
 }
 
 /* The last thing that the trace calls a process. */
@@ -795,7 +796,7 @@ static bool unpack_pictures(struct trace *trace, struct spill *spill)
 					  "process %" PRIu32, found->pid);
 			continue;
 		}
-		char *name = text_at(trace, &found->name);
+		char *name = found->name.len ? text_at(trace, &found->name) : strdup("unnamed");
 		struct trace_picture *grown =
 			name ? reallocarray(dump->pictures, dump->picture_count + 1, sizeof *grown) : NULL;
 		if (!grown) {

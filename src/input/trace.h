@@ -23,7 +23,7 @@
 
 /* A picture that came with a dump. */
 struct trace_picture {
-	char *name;		/* as the trace has it */
+	char *name;		/* as the trace has it; "unnamed" for none */
 	uint64_t offset, len;	/* in the spill */
 };
 

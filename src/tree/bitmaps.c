@@ -198,20 +198,16 @@ bool lookup_picture(const struct node *folder, const char *name, struct node *ch
 
 /*
  * trace/: what the trace has of this process that is no Bitmap's, under the trace's own names. Of those of one name the
- * later ones have their number behind it.
+ * later ones have their number before it.
  */
-static bool put_trace_name(struct text *text, const struct node *like, uint32_t number)
+static bool put_trace_name(struct text *text, const struct bitmaps *bitmaps, uint32_t number)
 {
-	const struct trace_picture *pictures = like->heap->hprof->traced->pictures;
-	const char *own = pictures[number].name;
-	bool repeated = false;
-	for (uint32_t i = 0; i < number && !repeated; i++)
-		repeated = !strcmp(pictures[i].name, own);
+	const char *own = bitmaps->heap->hprof->traced->pictures[number].name;
+	const bool numbered = bitmaps->traced[number].numbered;
 	text->len = 0;
-	if (repeated)
+	if (numbered)
 		text_printf(text, "%" PRIu32 "-", number);
-	name_escape(text, (struct name){ *own ? own : "unnamed", (uint32_t)strlen(*own ? own : "unnamed") },
-		    NAME_MOST - (repeated ? 11 : 0), false);
+	name_escape(text, (struct name){ own, (uint32_t)strlen(own) }, NAME_MOST - (numbered ? 11 : 0), false);
 	return !text->failed;
 }
 
@@ -225,7 +221,7 @@ void list_trace_pictures(const struct node *folder, uint64_t from, struct listin
 	const struct bitmaps *bitmaps = node_bitmaps(folder);
 	struct text name = { 0 };
 	for (uint64_t i = from; bitmaps && i < bitmaps->traced_count; i++)
-		if (!bitmaps->traced[i].chosen && put_trace_name(&name, folder, (uint32_t)i) &&
+		if (!bitmaps->traced[i].chosen && put_trace_name(&name, bitmaps, (uint32_t)i) &&
 		    !listing_emit(listing, KIND_TRACE_PICTURE, part_key(folder, (uint32_t)i), &name, i + 1))
 			break;
 	text_free(&name);
@@ -237,7 +233,7 @@ bool lookup_trace_picture(const struct node *folder, const char *name, struct no
 	struct text text = { 0 };
 	bool found = false;
 	for (uint32_t i = 0; bitmaps && !found && i < bitmaps->traced_count; i++) {
-		found = !bitmaps->traced[i].chosen && put_trace_name(&text, folder, i) && text.len == strlen(name) &&
+		found = !bitmaps->traced[i].chosen && put_trace_name(&text, bitmaps, i) && text.len == strlen(name) &&
 			!memcmp(text.data, name, text.len);
 		if (found)
 			*child = node_make(folder, KIND_TRACE_PICTURE, part_key(folder, i));
