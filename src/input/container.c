@@ -95,7 +95,7 @@ static int open_kept(const struct opening *opening, const uint8_t *head, size_t 
 	close(*fd);
 	*fd = -1;
 	const enum content content = got > 0 ? sniff_content(own, (uint64_t)got, false) : CONTENT_OTHER;
-	return !file || (got && content == CONTENT_OTHER) ? -1 : 0;
+	return !file || (got && content != CONTENT_HPROF && content != CONTENT_PERFETTO) ? -1 : 0;
 }
 
 static int unpack_gzip(const struct opening *opening, const char *keep, struct spill *spill, struct gzip *gzip)
