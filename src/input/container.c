@@ -248,7 +248,7 @@ int container_open(struct container *container, const char *path, const struct c
 		return -1;
 	/* From here on a cut file is answered, not died of. */
 	input_guard(&container->in);
-	for (unsigned depth = 0; depth < DEPTH_MOST; depth++) {
+	for (unsigned depth = 0; depth <= DEPTH_MOST; depth++) {
 		const struct input *in = &container->in;
 		switch (sniff_content(in->data, in->size, true)) {
 		case CONTENT_HPROF:
@@ -258,6 +258,8 @@ int container_open(struct container *container, const char *path, const struct c
 				return fail(&opening, strerror(ENOMEM));
 			return 0;
 		case CONTENT_GZIP:
+			if (depth == DEPTH_MOST)
+				return fail(&opening, "compressed with gzip too many times over");
 			if (open_gzip(&opening))
 				return -1;
 			break;
@@ -269,7 +271,7 @@ int container_open(struct container *container, const char *path, const struct c
 			return -1;
 		}
 	}
-	return fail(&opening, "compressed with gzip too many times over");
+	return -1; /* not reached */
 }
 
 void container_close(struct container *container)
