@@ -127,8 +127,9 @@ save("dropped", lost[:3] + lost[4:], A[:3000] + A[4000:])
 first = [dump(10, A[:1000], 0, more="previous_packet_dropped: 1 first_packet_on_sequence: true")]
 save("dropped-first", first + whole[1:], A)
 save("headless", chunks(30, b"no dump at all " * 40) + whole, A)
-save("damaged-zlib", [whole[0], packet(f"compressed_packets: {quoted(zlib.compress(encode(whole[1]))[:-30])}")] + whole[2:])
-save("cut", encode("".join(whole))[:-300], A[: len(A) - 300])
+damaged = zlib.compress(encode(whole[1]))[:-30]
+save("damaged-zlib", [whole[0], packet(f"compressed_packets: {quoted(damaged)}")] + whole[2:])
+save("cut", encode("".join(whole))[:-300])
 
 # Several dumps.
 second = chunks(20, B)

@@ -44,6 +44,7 @@ struct chunk {
 	uint64_t index;		/* or NO_INDEX */
 	uint64_t number;	/* order in the trace */
 	uint64_t packet;	/* offset of its packet, or of the compressed one that holds it */
+	bool cut;		/* its end is missing */
 };
 
 /* A dump while its chunks are gathered. */
@@ -258,7 +259,7 @@ static bool read_chunk(struct trace *trace, const struct source *source, const s
 	g->has_first |= index == 0;
 	if (has_data)
 		ADD(trace->state, g->chunks, g->count, g->capacity,
-		    (struct chunk){ data, index, g->count, source->packet });
+		    (struct chunk){ data, index, g->count, source->packet, cut });
 	/* Out of order, the last one may come before others. */
 	g->closed = g->last != NO_INDEX && (index == NO_INDEX || g->count + !has_data > g->last);
 	return true;
@@ -517,13 +518,19 @@ static int compare_chunks(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The size that all chunks have but the last; 0 where they differ. */
+/* The size that all chunks have but the last, and those that are cut; 0 where they differ. */
 static uint64_t chunk_size(const struct gathering *g)
 {
 	const size_t count = g->count - (g->last != NO_INDEX && g->chunks[g->count - 1].index == g->last);
-	uint64_t size = count ? g->chunks[0].place.len : 0;
-	for (size_t i = 1; i < count; i++)
-		size = g->chunks[i].place.len == size ? size : 0;
+	uint64_t size = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct chunk *chunk = &g->chunks[i];
+		if (chunk->cut)
+			continue;
+		if (size && chunk->place.len != size)
+			return 0;
+		size = chunk->place.len;
+	}
 	return size;
 }
 
@@ -580,6 +587,7 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 	qsort(g->chunks, g->count, sizeof *g->chunks, compare_chunks);
 	const uint64_t size = chunk_size(g);
 	const struct chunk *before = NULL;
+	uint64_t holes = 0;
 	bool gaps = false;
 	for (size_t i = 0; i < g->count; i++) {
 		const struct chunk *chunk = &g->chunks[i];
@@ -589,15 +597,22 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 		}
 		if (chunk->index != NO_INDEX && chunk->index != (before ? before->index + 1 : 0)) {
 			const uint64_t missing = chunk->index - (before ? before->index + 1 : 0);
-			/* No hole that is made to fill a disk, or an address space. */
-			const bool known = size && missing <= trace->len / size + 16;
+			/* No holes that are made to fill a disk, or an address space. */
+			const bool known = size && missing <= trace->len / size + 16 - holes;
 			note_gap(dump, before, chunk, known ? size : 0);
 			gaps = true;
+			holes += known ? missing : 0;
 			dump->len += known ? missing * size : 0;
 		}
 		if (!copy_place(trace, spill, &chunk->place, dump->offset + dump->len))
 			return false;
 		dump->len += chunk->place.len;
+		if (chunk->cut && i + 1 < g->count && chunk->place.len < size) {
+			const uint64_t rest = size - chunk->place.len;
+			notes_add(&dump->notes, "a chunk of the dump lacks its end", dump->len, rest,
+				  "bytes %" PRIu64 " to %" PRIu64 ", where zeros stand now", dump->len, dump->len + rest - 1);
+			dump->len += rest;
+		}
 		before = chunk;
 		if (trace->progress)
 			trace->progress(trace->context, chunk->packet, trace->len);
@@ -776,13 +791,13 @@ static char *process_name(struct trace *trace, uint32_t pid)
 	return NULL;
 }
 
-/* A picture is of the dump of its process; one without a process (0) of the only dump. The last dump of a process wins. */
+/* A picture is of the dump of its process; with process 0 of the trace's only dump. The last dump of a process wins. */
 static struct trace_dump *dump_of_picture(struct trace *trace, uint32_t pid)
 {
 	for (size_t i = trace->dump_count; i-- > 0;)
 		if (trace->dumps[i].pid == pid)
 			return &trace->dumps[i];
-	return !pid && trace->dump_count == 1 ? &trace->dumps[0] : NULL;
+	return !pid && trace->dump_count == 1 && !trace->dumps_of_others ? &trace->dumps[0] : NULL;
 }
 
 static bool unpack_pictures(struct trace *trace, struct spill *spill)
