@@ -12,6 +12,7 @@
 #define MEMBER_MOST (UINT64_C(2) << 20)
 #define TRAILER 8		/* CRC-32 and length of what the member holds */
 #define THREADS_MOST 16
+#define DAMAGED "the gzip data is damaged"
 #define GZIP_ONLY (15 + 16)	/* a window of 32 KiB, gzip's header and nothing else */
 
 static uint32_t le32(const uint8_t *p)
@@ -55,6 +56,13 @@ static bool written_by_jvm(const uint8_t *data, uint64_t len)
 	       !memcmp(data + 10, comment, sizeof comment - 1);
 }
 
+/* What a member says that it holds; 0 where that cannot be one of the JVM's. */
+static uint32_t member_size(const uint8_t *data, const struct member *member)
+{
+	const uint32_t size = member->to - member->from < 10 + TRAILER ? 0 : le32(data + member->to - 4);
+	return size > MEMBER_MOST ? 0 : size;
+}
+
 /* Finds where members seem to begin, and from the lengths in their trailers where their bytes go. */
 static struct member *find_members(const uint8_t *data, uint64_t len, size_t *count)
 {
@@ -85,12 +93,7 @@ static struct member *find_members(const uint8_t *data, uint64_t len, size_t *co
 		struct member *member = &members[i];
 		member->to = i + 1 < *count ? members[i + 1].from : len;
 		member->at = out;
-		const uint32_t size = member->to - member->from < 18 ? 0 : le32(data + member->to - 4);
-		if (size > MEMBER_MOST) { /* not one of its; from here on in order */
-			*count = i;
-			break;
-		}
-		out += size;
+		out += member_size(data, member);
 	}
 	return members;
 }
@@ -107,15 +110,15 @@ struct team {
 static bool inflate_member(struct team *team, z_stream *z, const struct member *member, uint8_t *out)
 {
 	const uint8_t *data = team->gzip->data;
-	const uint64_t size = le32(data + member->to - 4);
-	if (member->to - member->from < 18 || inflateReset(z))
+	const uint32_t size = member_size(data, member);
+	if (inflateReset(z))
 		return false;
 	z->next_in = (uint8_t *)(uintptr_t)data + member->from;
 	z->avail_in = (uInt)(member->to - member->from);
 	z->next_out = out;
-	z->avail_out = (uInt)size + 1; /* room for one too many */
+	z->avail_out = size + 1; /* room for one too many */
 	return inflate(z, Z_FINISH) == Z_STREAM_END && !z->avail_in && z->avail_out == 1 &&
-	       spill_write(team->spill, out, (size_t)size, member->at);
+	       spill_write(team->spill, out, size, member->at);
 }
 
 static void *work(void *argument)
@@ -166,7 +169,7 @@ static size_t unpack_members(struct gzip *gzip, struct spill *spill, const struc
 	if (whole < count)
 		gzip->size = members[whole].at;
 	else if (count)
-		gzip->size = members[count - 1].at + le32(gzip->data + members[count - 1].to - 4);
+		gzip->size = members[count - 1].at + member_size(gzip->data, &members[count - 1]);
 	return whole;
 }
 
@@ -198,6 +201,8 @@ struct stream {
 	z_stream z;
 	uint8_t *out;
 	uint64_t fed;		/* offset behind what zlib was given */
+	uint64_t last_member;	/* a later member is known to begin here, or 0 */
+	uint64_t member, at;	/* where the member at hand begins, in the file and in the spill */
 };
 
 static uint64_t position(const struct stream *s)
@@ -216,20 +221,26 @@ static bool flush(struct stream *s)
 	return true;
 }
 
-/* Is there another member at this place? Zeros may fill a block; other bytes are none of ours. */
-static bool another_member(struct stream *s, uint64_t at)
+/* Is there another member at this place? Zeros may fill a block; other bytes are none of ours. -1: there should be one. */
+static int another_member(struct stream *s, uint64_t at)
 {
 	struct gzip *gzip = s->gzip;
+	s->member = at;
+	s->at = gzip->size;
 	if (at >= gzip->len)
-		return false;
+		return 0;
 	if (gzip->len - at >= 3 && gzip->data[at] == 0x1f && gzip->data[at + 1] == 0x8b && gzip->data[at + 2] == 8)
-		return true;
+		return 1;
+	if (at < s->last_member) {
+		notes_add(gzip->notes, DAMAGED, at, 0, "no gzip member begins here");
+		return -1;
+	}
 	uint64_t end = at;
 	while (end < gzip->len && !gzip->data[end])
 		end++;
 	if (end < gzip->len)
 		notes_add(gzip->notes, "bytes behind the end of the gzip data", at, gzip->len - at, NULL);
-	return false;
+	return 0;
 }
 
 static int unpack_in_order(struct stream *s, uint64_t from)
@@ -252,8 +263,9 @@ static int unpack_in_order(struct stream *s, uint64_t from)
 		}
 		if (rc == Z_STREAM_END) {
 			gzip->members++;
-			if (!another_member(s, position(s)))
-				return 0;
+			const int another = another_member(s, position(s));
+			if (another <= 0)
+				return another ? 1 : 0;
 			inflateReset(&s->z);
 		} else if (rc == Z_BUF_ERROR && s->fed == gzip->len && !s->z.avail_in) {
 			notes_add(gzip->notes, "the gzip data is cut", gzip->len, 0, NULL);
@@ -261,17 +273,27 @@ static int unpack_in_order(struct stream *s, uint64_t from)
 		} else if (rc == Z_MEM_ERROR) {
 			return -1;
 		} else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-			notes_add(gzip->notes, "the gzip data is damaged", position(s), 0, "%s",
+			notes_add(gzip->notes, DAMAGED, position(s), 0, "%s",
 				  s->z.msg ? s->z.msg : "no gzip member begins here");
 			return 1;
 		}
 	}
 }
 
-/* Inflates from a place on, one member after another. 0, 1 if it came to an end too early, -1 on an error. */
-static int unpack_rest(struct gzip *gzip, struct spill *spill, uint64_t from, uint64_t *stopped)
+/* Where unpack_rest() came to an end. */
+struct stop {
+	uint64_t position;	/* in the file */
+	uint64_t member, at;	/* where the last member begins, in the file and in the spill */
+};
+
+/*
+ * Inflates from a place on, one member after another. `last_member` is where one is known to begin, or 0. 0, 1 if it
+ * came to an end too early, -1 on an error.
+ */
+static int unpack_rest(struct gzip *gzip, struct spill *spill, uint64_t from, uint64_t last_member, struct stop *stop)
 {
-	struct stream s = { .gzip = gzip, .spill = spill, .out = malloc(OUT_BYTES) };
+	struct stream s = { .gzip = gzip, .spill = spill, .out = malloc(OUT_BYTES), .last_member = last_member,
+			    .member = from, .at = gzip->size };
 	if (!s.out || inflateInit2(&s.z, GZIP_ONLY)) {
 		free(s.out);
 		return -1;
@@ -279,10 +301,45 @@ static int unpack_rest(struct gzip *gzip, struct spill *spill, uint64_t from, ui
 	s.z.next_out = s.out;
 	s.z.avail_out = OUT_BYTES;
 	const int rc = unpack_in_order(&s, from);
-	*stopped = position(&s);
+	*stop = (struct stop){ position(&s), s.member, s.at };
 	inflateEnd(&s.z);
 	free(s.out);
 	return rc;
+}
+
+/* Another thread may have put bytes there before the damage was met. */
+static void write_zeros(struct spill *spill, uint64_t from, uint64_t to)
+{
+	static const uint8_t zeros[65536];
+	while (from < to) {
+		const uint64_t len = to - from < sizeof zeros ? to - from : sizeof zeros;
+		if (!spill_write(spill, zeros, (size_t)len, from))
+			return;
+		from += len;
+	}
+}
+
+/*
+ * Of what comes after damage: which member is next, and where its bytes go. Its place follows from the length in the
+ * trailer before it, unless that was read and is what is damaged.
+ */
+static size_t resume_after(struct gzip *gzip, struct spill *spill, struct member *members, size_t count, size_t i,
+			   const struct stop *stop)
+{
+	while (i < count && (members[i].from <= stop->member || members[i].from < stop->position))
+		i++;
+	if (i == count)
+		return i;
+	const struct member damaged = { .from = stop->member, .to = members[i].from };
+	const uint64_t size = stop->position == damaged.to ? 0 : member_size(gzip->data, &damaged);
+	const uint64_t to = size ? stop->at + size : gzip->size, shift = to - members[i].at;
+	write_zeros(spill, gzip->size, to);
+	if (to > gzip->size)
+		notes_add(gzip->notes, "zeros stand for what damaged gzip members held", NOTE_NO_OFFSET, to - gzip->size,
+			  "bytes %llu to %llu", (unsigned long long)gzip->size, (unsigned long long)to - 1);
+	for (size_t j = i; j < count; j++)
+		members[j].at += shift;
+	return i;
 }
 
 /*
@@ -292,7 +349,7 @@ static int unpack_rest(struct gzip *gzip, struct spill *spill, uint64_t from, ui
 static int unpack_jvm(struct gzip *gzip, struct spill *spill)
 {
 	size_t count, i = 0;
-	uint64_t stopped = 0;
+	struct stop stop;
 	bool damaged = false;
 	struct member *members = find_members(gzip->data, gzip->len, &count);
 	if (!members)
@@ -300,16 +357,13 @@ static int unpack_jvm(struct gzip *gzip, struct spill *spill)
 	int rc = 0;
 	while (i < count && !spill->full && !spill->error) {
 		i = unpack_members(gzip, spill, members, i, count);
-		if (i == count && members[count - 1].to == gzip->len)
+		if (i == count || spill->full || spill->error)
 			break;
-		if (spill->full || spill->error)
-			break;
-		rc = unpack_rest(gzip, spill, i < count ? members[i].from : members[count - 1].to, &stopped);
+		rc = unpack_rest(gzip, spill, members[i].from, members[count - 1].from, &stop);
 		if (rc <= 0)
 			break;
 		damaged = true;
-		while (i < count && members[i].from <= stopped)
-			i++;
+		i = resume_after(gzip, spill, members, count, i, &stop);
 	}
 	free(members);
 	return rc < 0 ? rc : damaged;
@@ -317,10 +371,10 @@ static int unpack_jvm(struct gzip *gzip, struct spill *spill)
 
 int gzip_unpack(struct gzip *gzip, struct spill *spill)
 {
-	uint64_t stopped;
+	struct stop stop;
 	gzip->members = gzip->size = 0;
 	const int rc = written_by_jvm(gzip->data, gzip->len) ? unpack_jvm(gzip, spill) :
-							       unpack_rest(gzip, spill, 0, &stopped);
+							       unpack_rest(gzip, spill, 0, 0, &stop);
 	gzip->whole = !rc && !spill->full && !spill->error;
 	if (spill->full)
 		notes_add(gzip->notes, "there is no room to unpack the rest", NOTE_NO_OFFSET, 0, "%s took %llu bytes",
