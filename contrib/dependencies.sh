@@ -47,6 +47,8 @@ package() {
 	dnf:convert) echo ImageMagick ;;
 	dnf:ffmpeg) echo ffmpeg-free ;;
 	apt:xz) echo xz-utils ;;
+	apt:protoc | dnf:protoc) echo protobuf-compiler ;;
+	pacman:protoc) echo protobuf ;;
 	*:perl:*) echo perl ;;
 	apt:sanitizers) echo libclang-rt-dev ;;
 	dnf:sanitizers | pacman:sanitizers) echo compiler-rt ;;

@@ -145,14 +145,12 @@ save("named", [names] + whole, A)
 save("named-both", list(interleaved(whole, second)) + [compressed(names)], A, B)
 
 # Fields that mean something else.
-gpu = other(
-    "".join(f"packet {{ timestamp: 5 generic_gpu_frequency_event {{ gpu_id: {i} frequency_khz: 500000 }} }}\n" for i in range(20))
-)
-graph = other("packet { timestamp: 5 heap_graph { pid: 10 index: 0 continued: false } }\n" * 3)
+events = (f"generic_gpu_frequency_event {{ gpu_id: {i} frequency_khz: 500000 }}" for i in range(20))
+gpu = other("".join(f"packet {{ timestamp: 5 {event} }}\n" for event in events))
+graph = other("packet { timestamp: 5 heap_graph { pid: 11 index: 0 continued: false } }\n")
 zstd = other('packet { zstd_compressed_packets: "\\050\\265\\057\\375\\044\\000\\001\\000\\000\\231\\351\\330\\121" }\n' * 2)
 save("gpu", gpu)
 save("gpu-beside", gpu + encode("".join(whole[:3])) + gpu + encode("".join(whole[3:])) + gpu, A)
-save("graph", graph)
 save("graph-beside", encode("".join(whole)) + graph, A)
 save("zstd", zstd)
 save("zstd-beside", zstd + encode("".join(whole)), A)
