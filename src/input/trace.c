@@ -224,14 +224,14 @@ static bool read_chunk(struct trace *trace, const struct source *source, const s
 	struct proto_field field;
 	uint64_t pid = 0, index = NO_INDEX, last = 0;
 	struct place data = { 0, 0, 0, 0 };
-	bool header = false, has_data = false, cut = false;
+	bool header = false, has_data = false, cut = message->cut;
 	while (proto_next(&at, end, &field)) {
 		if (field.number == 2 && field.type != PROTO_LEN)
 			return false;
 		if (field.number == 2) {
 			data = place_of(source, field.data, field.len);
 			has_data = field.len > 0;
-			cut = field.cut;
+			cut |= field.cut;
 			header = field.len >= 12 && !memcmp(field.data, "JAVA PROFILE", 12);
 		} else if (field.type == PROTO_VARINT) {
 			pid = field.number == 1 ? field.value : pid;
