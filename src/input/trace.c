@@ -28,6 +28,7 @@ enum {
 /* The documented size is below half a MiB; more than this is made to do harm. */
 #define INFLATED_MOST (UINT64_C(64) << 20)
 #define PROCESSES_MOST 65536
+#define SEQUENCE_BITS 17	/* of the table of packet sequences, which is filled by half at most */
 #define PICTURES_MOST 100000
 #define TEXT_MOST 4096		/* bytes of a name that count */
 #define COPY_BYTES (UINT64_C(1) << 20)
@@ -87,6 +88,7 @@ struct process {
 
 struct sequence {
 	uint32_t id;
+	bool known;
 	bool dropped;		/* packets before the next one are lost */
 };
 
@@ -96,10 +98,9 @@ struct trace_state {
 	struct about *art, *smaps;
 	struct found_picture *pictures;
 	struct process *processes;
-	struct sequence *sequences;
+	struct sequence *sequences; /* by a hash of their id */
 	size_t gathering_count, graphing_count, art_count, smaps_count, picture_count, process_count, sequence_count;
-	size_t gathering_capacity, graphing_capacity, art_capacity, smaps_capacity, picture_capacity, process_capacity,
-		sequence_capacity;
+	size_t gathering_capacity, graphing_capacity, art_capacity, smaps_capacity, picture_capacity, process_capacity;
 	/* What the last compressed packet holds. */
 	uint8_t *inflated;
 	size_t inflated_len, inflated_capacity;
@@ -393,19 +394,32 @@ static void read_process_tree(struct trace *trace, const struct source *source, 
 			read_process(trace, source, &field);
 }
 
-/* Were packets of this sequence lost before this one? Of its first packet the flag says nothing. */
-static bool was_dropped(struct trace *trace, uint32_t sequence, bool flag)
+/* The place of a sequence in the table, where it may not be yet. */
+static struct sequence *find_sequence(struct trace_state *state, uint32_t id)
 {
-	struct trace_state *state = trace->state;
-	for (size_t i = state->sequence_count; i-- > 0;)
-		if (state->sequences[i].id == sequence) {
-			const bool dropped = state->sequences[i].dropped || flag;
-			state->sequences[i].dropped = dropped;
-			return dropped;
+	uint32_t at = id * UINT32_C(2654435769) >> (32 - SEQUENCE_BITS);
+	while (state->sequences[at].known && state->sequences[at].id != id)
+		at = (at + 1) & ((UINT32_C(1) << SEQUENCE_BITS) - 1);
+	return &state->sequences[at];
+}
+
+/*
+ * Were packets of this sequence lost before this one, which has the flag or not? Of its first packet the flag says
+ * nothing. What was lost before a packet without a chunk counts for the next chunk.
+ */
+static bool was_dropped(struct trace_state *state, uint32_t id, bool flag, bool has_dump)
+{
+	struct sequence *sequence = find_sequence(state, id);
+	if (!sequence->known) {
+		if (state->sequence_count < UINT32_C(1) << (SEQUENCE_BITS - 1)) {
+			*sequence = (struct sequence){ .id = id, .known = true };
+			state->sequence_count++;
 		}
-	if (state->sequence_count < PROCESSES_MOST)
-		ADD(state, state->sequences, state->sequence_count, state->sequence_capacity, (struct sequence){ sequence, false });
-	return false;
+		return false;
+	}
+	const bool dropped = sequence->dropped || flag;
+	sequence->dropped = dropped && !has_dump;
+	return dropped;
 }
 
 static void read_packets(struct trace *trace, struct source *source, const uint8_t *data, uint64_t len);
@@ -414,18 +428,18 @@ static void read_packet(struct trace *trace, const struct source *source, const 
 {
 	const uint8_t *end = packet->data + packet->len;
 	struct proto_field field;
-	uint64_t sequence = 0, dropped = 0;
-	bool has_dump = false;
+	uint64_t sequence = 0;
+	bool has_dump = false, dropped = false;
 	/* What a chunk needs to know may stand behind it. */
 	for (const uint8_t *at = packet->data; proto_next(&at, end, &field);) {
 		if (field.type == PROTO_VARINT) {
 			sequence = field.number == SEQUENCE_ID ? field.value : sequence;
-			dropped = field.number == PACKETS_DROPPED ? field.value : dropped;
+			dropped = field.number == PACKETS_DROPPED ? field.value != 0 : dropped;
 		} else if (field.type == PROTO_LEN) {
 			has_dump |= field.number == HPROF_DUMP;
 		}
 	}
-	const bool lost = (has_dump || dropped) && was_dropped(trace, (uint32_t)sequence, dropped != 0);
+	const bool lost = (has_dump || dropped) && was_dropped(trace->state, (uint32_t)sequence, dropped, has_dump);
 	for (const uint8_t *at = packet->data; proto_next(&at, end, &field) && !trace->state->no_memory;) {
 		if (field.type != PROTO_LEN)
 			continue;
@@ -465,10 +479,6 @@ static void read_packet(struct trace *trace, const struct source *source, const 
 			read_picture(trace, source, &field);
 		}
 	}
-	if (lost && has_dump)
-		for (size_t i = 0; i < trace->state->sequence_count; i++)
-			if (trace->state->sequences[i].id == (uint32_t)sequence)
-				trace->state->sequences[i].dropped = false;
 }
 
 static void read_packets(struct trace *trace, struct source *source, const uint8_t *data, uint64_t len)
@@ -498,6 +508,9 @@ int trace_open(struct trace *trace)
 	struct source source = { trace->data, 0, 0, 0 };
 	trace->state = calloc(1, sizeof *trace->state);
 	if (!trace->state)
+		return -1;
+	trace->state->sequences = calloc(UINT32_C(1) << SEQUENCE_BITS, sizeof *trace->state->sequences);
+	if (!trace->state->sequences)
 		return -1;
 	read_packets(trace, &source, trace->data, trace->len);
 	if (trace->state->no_memory)
