@@ -282,8 +282,8 @@ static int unpack_in_order(struct stream *s, uint64_t from)
 
 /* Where unpack_rest() came to an end. */
 struct stop {
-	uint64_t position;	/* in the file */
 	uint64_t member, at;	/* where the last member begins, in the file and in the spill */
+	bool length_is_wrong;	/* in its trailer */
 };
 
 /*
@@ -301,7 +301,7 @@ static int unpack_rest(struct gzip *gzip, struct spill *spill, uint64_t from, ui
 	s.z.next_out = s.out;
 	s.z.avail_out = OUT_BYTES;
 	const int rc = unpack_in_order(&s, from);
-	*stop = (struct stop){ position(&s), s.member, s.at };
+	*stop = (struct stop){ s.member, s.at, s.z.msg && !strcmp(s.z.msg, "incorrect length check") };
 	inflateEnd(&s.z);
 	free(s.out);
 	return rc;
@@ -321,17 +321,17 @@ static void write_zeros(struct spill *spill, uint64_t from, uint64_t to)
 
 /*
  * Of what comes after damage: which member is next, and where its bytes go. Its place follows from the length in the
- * trailer before it, unless that was read and is what is damaged.
+ * trailer before it, unless that is what is damaged. How far zlib came says nothing: it may have run on past the end.
  */
 static size_t resume_after(struct gzip *gzip, struct spill *spill, struct member *members, size_t count, size_t i,
 			   const struct stop *stop)
 {
-	while (i < count && (members[i].from <= stop->member || members[i].from < stop->position))
+	while (i < count && members[i].from <= stop->member)
 		i++;
 	if (i == count)
 		return i;
 	const struct member damaged = { .from = stop->member, .to = members[i].from };
-	const uint64_t size = stop->position == damaged.to ? 0 : member_size(gzip->data, &damaged);
+	const uint64_t size = stop->length_is_wrong ? 0 : member_size(gzip->data, &damaged);
 	const uint64_t to = size ? stop->at + size : gzip->size, shift = to - members[i].at;
 	write_zeros(spill, gzip->size, to);
 	if (to > gzip->size)
