@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers without a mount: every truncation of a small trace and of small gzip files, odd bytes as fields and as
+ * beginnings of files, traces that are made to do harm.
+ */
+#include "fixture.h"
+
+#include "input/container.h"
+#include "input/proto.h"
+#include "input/sniff.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#define PAYLOAD 100		/* bytes of the dump in small traces */
+#define CHUNK 40
+
+/* --- a file, and what is made of it --- */
+
+static char folder[4096], path[4200];
+
+static int make_folder(void **state)
+{
+	const char *base = getenv("TMPDIR");
+	(void)state;
+	snprintf(folder, sizeof folder, "%s/heapfs-unit.XXXXXX", base && *base ? base : "/tmp");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof path, "%s/file", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+struct opened_container {
+	struct container container;
+	int rc;
+	char error[8192];
+};
+
+static void open_bytes(struct opened_container *o, const void *data, size_t len, const struct container_options *more)
+{
+	struct container_options options = more ? *more : (struct container_options){ .threads = 2 };
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, len, file), len);
+	assert_int_equal(fclose(file), 0);
+	options.tmpdir = folder;
+	o->error[0] = 0;
+	o->rc = container_open(&o->container, path, &options, o->error, sizeof o->error);
+	if (o->rc) {
+		assert_int_equal(strncmp(o->error, path, strlen(path)), 0);
+		assert_true(strlen(o->error) > strlen(path) + 10);
+	} else {
+		assert_true(o->container.part_count > 0);
+		assert_non_null(o->container.description);
+	}
+}
+
+static const struct note *find_note(const struct notes *notes, const char *kind)
+{
+	for (size_t i = 0; i < notes->count; i++)
+		if (!strcmp(notes->list[i].kind, kind))
+			return &notes->list[i];
+	return NULL;
+}
+
+static const struct input *part_of(const struct opened_container *o, size_t number)
+{
+	assert_true(number < o->container.part_count);
+	return part_input(&o->container, &o->container.parts[number]);
+}
+
+static void assert_bytes(const struct input *in, const void *data, size_t len)
+{
+	assert_int_equal(in->size, len);
+	assert_memory_equal(in->data, data, len);
+}
+
+/* What any bytes give: a message, or dumps that are the beginning of the truth. The bytes of the first one. */
+static uint64_t assert_beginning(const struct opened_container *o, const void *truth, size_t len)
+{
+	if (o->rc)
+		return 0;
+	const struct input *in = part_of(o, 0);
+	assert_int_equal(o->container.part_count, 1);
+	assert_true(in->size <= len);
+	assert_memory_equal(in->data, truth, in->size);
+	return in->size;
+}
+
+/* --- traces, a field at a time --- */
+
+static void put_varint(struct writer *w, uint64_t value)
+{
+	for (; value > 0x7f; value >>= 7)
+		put_u1(w, (unsigned)(value & 0x7f) | 0x80);
+	put_u1(w, (unsigned)value);
+}
+
+static void put_number(struct writer *w, unsigned field, uint64_t value)
+{
+	put_varint(w, (uint64_t)field << 3 | PROTO_VARINT);
+	put_varint(w, value);
+}
+
+static void put_field(struct writer *w, unsigned field, const void *data, size_t len)
+{
+	put_varint(w, (uint64_t)field << 3 | PROTO_LEN);
+	put_varint(w, len);
+	put_bytes(w, data, len);
+}
+
+static void put_message(struct writer *w, unsigned field, struct writer *message)
+{
+	put_field(w, field, message->data, message->len);
+	writer_free(message);
+}
+
+#define NO_NUMBER UINT64_MAX
+
+static void put_chunk(struct writer *trace, uint64_t pid, uint64_t sequence, const void *data, size_t len, uint64_t index,
+		      bool last)
+{
+	struct writer dump, packet;
+	writer_init(&dump, 4);
+	writer_init(&packet, 4);
+	put_number(&dump, 1, pid);
+	put_field(&dump, 2, data, len);
+	if (index != NO_NUMBER)
+		put_number(&dump, 3, index);
+	if (last)
+		put_number(&dump, 4, 1);
+	put_number(&packet, 10, sequence);
+	put_message(&packet, 129, &dump);
+	put_message(trace, 1, &packet);
+}
+
+static uint8_t payload[PAYLOAD];
+
+static void make_payload(void)
+{
+	memcpy(payload, "JAVA PROFILE 1.0.2\0\0\0\0\4\0\0\0\0\0\0\0\1", 31);
+	for (unsigned i = 31; i < PAYLOAD; i++)
+		payload[i] = (uint8_t)(i * 7);
+}
+
+static void put_payload(struct writer *trace)
+{
+	for (unsigned at = 0; at < PAYLOAD; at += CHUNK) {
+		const unsigned len = PAYLOAD - at < CHUNK ? PAYLOAD - at : CHUNK;
+		put_chunk(trace, 1234, 1, payload + at, len, at / CHUNK, at + len == PAYLOAD);
+	}
+}
+
+/* The same as protoc encodes it: protoc --decode=heapfs.perfetto.Trace shows it. */
+static void trace_by_hand(void **state)
+{
+	static const uint8_t first[] = {
+		0x0a, 0x34,			/* Trace.packet, 52 bytes */
+		0x50, 0x01,			/* trusted_packet_sequence_id: 1 */
+		0x8a, 0x08, 0x2f,		/* hprof_dump, 47 bytes */
+		0x08, 0xd2, 0x09,		/* pid: 1234 */
+		0x12, 0x28,			/* hprof_data, 40 bytes */
+	};
+	static const uint8_t behind[] = { 0x18, 0x00 /* chunk_index: 0 */, 0x0a, 0x34 /* the next packet */ };
+	struct writer trace;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	put_payload(&trace);
+	assert_memory_equal(trace.data, first, sizeof first);
+	assert_memory_equal(trace.data + sizeof first, payload, CHUNK);
+	assert_memory_equal(trace.data + sizeof first + CHUNK, behind, sizeof behind);
+	assert_int_equal(sniff_content(trace.data, trace.len, true), CONTENT_PERFETTO);
+	writer_free(&trace);
+}
+
+static void every_truncation_of_a_trace(void **state)
+{
+	struct writer trace;
+	struct opened_container o;
+	uint64_t before = 0;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	put_payload(&trace);
+	for (size_t len = 1; len <= trace.len; len++) {
+		open_bytes(&o, trace.data, len, NULL);
+		const uint64_t got = assert_beginning(&o, payload, PAYLOAD);
+		/* More of the trace, more of the dump, from its header's first words on. */
+		assert_true(got >= before);
+		assert_true(len < 30 || got);
+		if (!o.rc && len < trace.len)
+			assert_true(o.container.notes.count || o.container.trace.dumps[0].notes.count);
+		before = got;
+		container_close(&o.container);
+	}
+	assert_int_equal(before, PAYLOAD);
+	assert_int_equal(o.rc, 0);
+	writer_free(&trace);
+}
+
+/* --- gzip --- */
+
+static void put_member(struct writer *w, const void *data, size_t len, const char *comment)
+{
+	uint8_t packed[4096];
+	z_stream z = { .next_in = (uint8_t *)(uintptr_t)data, .avail_in = (uInt)len, .next_out = packed,
+		       .avail_out = sizeof packed };
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	put_bytes(w, comment ? "\x1f\x8b\x08\x10\0\0\0\0\0\0" : "\x1f\x8b\x08\0\0\0\0\0\0\0", 10);
+	if (comment)
+		put_bytes(w, comment, strlen(comment) + 1);
+	put_bytes(w, packed, sizeof packed - z.avail_out);
+	deflateEnd(&z);
+	const uint32_t ends[] = { (uint32_t)crc32(crc32(0, NULL, 0), data, (uInt)len), (uint32_t)len };
+	for (unsigned i = 0; i < 8; i++)
+		put_u1(w, ends[i / 4] >> 8 * (i % 4) & 0xff);
+}
+
+/* One member, three, and three as the JVM writes them. */
+static void make_gzip(struct writer *w, unsigned shape)
+{
+	writer_init(w, 4);
+	make_payload();
+	for (unsigned at = 0; at < PAYLOAD;) {
+		const unsigned len = shape == 0 ? PAYLOAD : PAYLOAD - at < CHUNK ? PAYLOAD - at : CHUNK;
+		put_member(w, payload + at, len, shape == 2 && !at ? "HPROF BLOCKSIZE=1048576" : NULL);
+		at += len;
+	}
+}
+
+static void every_truncation_of_gzip(void **state)
+{
+	(void)state;
+	for (unsigned shape = 0; shape < 3; shape++) {
+		struct writer gzip;
+		struct opened_container o;
+		uint64_t before = 0;
+		make_gzip(&gzip, shape);
+		for (size_t len = 1; len <= gzip.len; len++) {
+			open_bytes(&o, gzip.data, len, NULL);
+			const uint64_t got = assert_beginning(&o, payload, PAYLOAD);
+			assert_true(got >= before);
+			/* A file may end between two members. */
+			if (!o.rc && len < gzip.len && got % CHUNK)
+				assert_non_null(find_note(&o.container.notes, "the gzip data is cut"));
+			before = got;
+			container_close(&o.container);
+		}
+		assert_int_equal(before, PAYLOAD);
+		assert_int_equal(o.rc, 0);
+		writer_free(&gzip);
+	}
+}
+
+/* Any byte of the JVM's members wrong: that costs the bytes of its member, and no others stay or move. */
+static void every_byte_of_gzip_damaged(void **state)
+{
+	enum { HEADER = 34 };		/* of the first member, which tells that it is the JVM's */
+	struct writer gzip, member;
+	size_t ends[3];
+	(void)state;
+	make_gzip(&gzip, 2);
+	writer_init(&member, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		put_member(&member, payload + CHUNK * i, i < 2 ? CHUNK : PAYLOAD - 2 * CHUNK, i ? NULL : "HPROF BLOCKSIZE=1048576");
+		ends[i] = member.len;
+	}
+	assert_int_equal(member.len, gzip.len);
+	for (size_t i = HEADER; i < gzip.len; i++)
+		for (unsigned bit = 0; bit < 8; bit += 3) {
+			struct opened_container o;
+			const unsigned hit = i < ends[0] ? 0 : i < ends[1] ? 1 : 2;
+			gzip.data[i] ^= (uint8_t)(1 << bit);
+			open_bytes(&o, gzip.data, gzip.len, NULL);
+			if (o.rc) { /* the dump's own magic is hit */
+				assert_int_equal(hit, 0);
+			} else {
+				const struct input *in = part_of(&o, 0);
+				assert_true(hit == 2 ? in->size >= 2 * CHUNK : in->size == PAYLOAD);
+				for (unsigned j = 0; j < PAYLOAD && j < in->size; j++)
+					if (j / CHUNK != hit && in->data[j] != payload[j])
+						fail_msg("bit %u of byte %zu: byte %u is wrong", bit, i, j);
+			}
+			container_close(&o.container);
+			gzip.data[i] ^= (uint8_t)(1 << bit);
+		}
+	writer_free(&gzip);
+	writer_free(&member);
+}
+
+/* --- fields --- */
+
+static const uint8_t *at;
+
+static bool varint(const char *bytes, size_t len, uint64_t *value)
+{
+	struct guarded g;
+	guarded_make(&g, bytes, len);
+	at = g.data;
+	const bool good = proto_varint(&at, g.data + len, value);
+	assert_true(at <= g.data + len);
+	guarded_free(&g);
+	return good;
+}
+
+static void varints(void **state)
+{
+	uint64_t value;
+	(void)state;
+	assert_false(varint("", 0, &value));
+	assert_true(varint("\x00", 1, &value) && value == 0);
+	assert_true(varint("\x7f", 1, &value) && value == 127);
+	assert_true(varint("\xac\x02", 2, &value) && value == 300);
+	assert_true(varint("\x80\x80\x00", 3, &value) && value == 0); /* longer than needed */
+	assert_false(varint("\x80", 1, &value));
+	assert_false(varint("\xff\xff\xff\xff", 4, &value));
+	assert_true(varint("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, &value) && value == UINT64_MAX);
+	assert_true(varint("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, &value)); /* bits past the 64th */
+	assert_false(varint("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, &value));
+}
+
+/* The first field of the message; false if there is none. */
+static bool first_field(const char *bytes, size_t len, struct proto_field *field)
+{
+	struct guarded g;
+	guarded_make(&g, bytes, len);
+	const uint8_t *p = g.data;
+	*field = (struct proto_field){ .number = 0 };
+	const bool good = proto_next(&p, g.data + len, field);
+	assert_true(p >= g.data && p <= g.data + len);
+	if (good && field->data)
+		assert_true(field->data >= g.data && field->len <= (uint64_t)(g.data + len - field->data));
+	guarded_free(&g);
+	return good;
+}
+
+static void fields(void **state)
+{
+	struct proto_field f;
+	(void)state;
+	assert_false(first_field("", 0, &f));
+	assert_true(first_field("\x08\x96\x01", 3, &f) && f.number == 1 && f.type == PROTO_VARINT && f.value == 150);
+	assert_true(first_field("\x12\x03xyz", 5, &f) && f.number == 2 && f.type == PROTO_LEN && f.len == 3 && !f.cut);
+	assert_true(first_field("\x12\x00", 2, &f) && !f.len && !f.cut);
+	assert_true(first_field("\x12\x04xyz", 5, &f) && f.len == 3 && f.cut);
+	assert_true(first_field("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x", 12, &f) && f.len == 1 && f.cut);
+	assert_true(first_field("\x09" "12345678", 9, &f) && f.type == PROTO_FIXED64 && f.len == 8 && !f.cut);
+	assert_true(first_field("\x09" "1234567", 8, &f) && f.cut);
+	assert_true(first_field("\x0d" "1234", 5, &f) && f.type == PROTO_FIXED32 && f.len == 4 && !f.cut);
+	assert_true(first_field("\x8a\x08\x01x", 4, &f) && f.number == 129);
+	assert_false(first_field("\x02\x01x", 3, &f)); /* number 0 */
+	assert_false(first_field("\x0b\x0c", 2, &f)); /* a group, */
+	assert_false(first_field("\x0c", 1, &f)); /* its end, */
+	assert_false(first_field("\x0e\x01", 2, &f)); /* and types that there are not */
+	assert_false(first_field("\x0f\x01", 2, &f));
+	assert_false(first_field("\x12", 1, &f));
+	assert_false(first_field("\x08", 1, &f));
+	assert_false(first_field("\x08\x80", 2, &f));
+	assert_false(first_field("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 11, &f));
+	assert_false(first_field("\xf8\xff\xff\xff\xff\x01\x00", 7, &f)); /* a number too large */
+}
+
+/* --- what bytes are --- */
+
+static void sniff_is(const char *bytes, size_t len, bool whole, enum content expected, const char *what)
+{
+	struct guarded g;
+	guarded_make(&g, bytes, len);
+	assert_int_equal(sniff_content(g.data, len, whole), expected);
+	if (what) {
+		const char *said = sniff_other(g.data, len);
+		if (strncmp(said, what, strlen(what)))
+			fail_msg("\"%s\" is no \"%s\"", said, what);
+	}
+	guarded_free(&g);
+}
+
+static void beginnings(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *what;
+	} others[] = {
+		{ "JAVA PROFILE 1.0.1, created Fri Nov", 35, "the text format of the old hprof agent" },
+		{ "JAVA PROFILE 2.0\0", 17, "an HPROF file of an unknown version" },
+		{ "JAVA PROFILE 1.", 15, "the beginning of an HPROF file" },
+		{ "J", 1, "the beginning of an HPROF file" },
+		{ "PK\3\4", 4, "a zip archive" },
+		{ "PK\5\6", 4, "an empty zip archive" },
+		{ "\x28\xb5\x2f\xfd", 4, "zstd-compressed" },
+		{ "BZh9", 4, "bzip2-compressed" },
+		{ "\xfd" "7zXZ\0", 6, "xz-compressed" },
+		{ "7z\xbc\xaf\x27\x1c", 6, "a 7z archive" },
+		{ "\x04\x22\x4d\x18", 4, "lz4-compressed" },
+		{ "\0\x12portable heap dump", 20, "an OpenJ9 portable heap dump" },
+		{ "0SECTION       TITLE", 20, "an OpenJ9 javacore" },
+		{ "\x7f" "ELF", 4, "an ELF file" },
+		{ "\xa4\xb3\xc2\xd1", 4, "a LoliProfiler profile" },
+		{ "\x89PNG\r\n", 6, "a PNG picture" },
+		{ "SQLite format 3\0", 16, "an SQLite database" },
+		{ "%PDF-1.7", 8, "a PDF document" },
+		{ "\0\0\0\0\0", 5, "nothing but zero bytes" },
+		{ "some text\n", 10, "text" },
+		{ "\n", 1, "text" },
+		{ "\n\n\n  text that begins with a newline\n", 37, "text" },
+		{ "\n{\n\t\"json\": \"caf\xc3\xa9\"\n}\n", 22, "text" },
+		{ "\x99\x01\x02\x03", 4, "of an unknown kind" },
+		/* As a packet of a trace, but then not another. */
+		{ "\x0a\x02\x08\x01\xff\xff\x01\x02", 8, "of an unknown kind" },
+		{ "\x0a\x00", 2, NULL },
+	};
+	char tar[512] = "name";
+	(void)state;
+	for (size_t i = 0; i + 1 < sizeof others / sizeof *others; i++)
+		for (unsigned whole = 0; whole < 2; whole++)
+			sniff_is(others[i].bytes, others[i].len, whole, CONTENT_OTHER, others[i].what);
+	memcpy(tar + 257, "ustar", 5);
+	sniff_is(tar, sizeof tar, true, CONTENT_OTHER, "a tar archive");
+	sniff_is(tar, 260, true, CONTENT_OTHER, "of an unknown kind");
+	sniff_is("", 0, true, CONTENT_OTHER, NULL);
+	sniff_is("JAVA PROFILE 1.0", 16, true, CONTENT_HPROF, NULL);
+	sniff_is("JAVA PROFILE 1.0.2\0", 19, true, CONTENT_HPROF, NULL);
+	sniff_is("\x1f\x8b", 2, true, CONTENT_GZIP, NULL);
+	sniff_is("\x1f", 1, true, CONTENT_OTHER, "of an unknown kind");
+	/* Traces: two packets; one; one that is empty; one that is cut, behind its first field or in it. */
+	sniff_is("\x0a\x02\x08\x01\x0a\x02\x08\x02", 8, true, CONTENT_PERFETTO, NULL);
+	sniff_is("\x0a\x02\x40\x05", 4, true, CONTENT_PERFETTO, NULL);
+	sniff_is("\x0a\x00\x0a\x00", 4, true, CONTENT_PERFETTO, NULL);
+	sniff_is("\x0a\x80\x01\x40\x05\x50\x01", 7, true, CONTENT_PERFETTO, NULL);
+	sniff_is("\x0a\x80\x01\x40\x05\x50\x01", 7, false, CONTENT_PERFETTO, NULL);
+	sniff_is("\x0a\x80\x80\x40\x8a\x08\xff\xff\x3f\x08\x01", 11, true, CONTENT_PERFETTO, NULL);
+}
+
+/* --- traces that are made to do harm --- */
+
+/* A part of one whose chunks have these indexes, and one byte each but the first. */
+static void huge_index(void **state)
+{
+	static const uint64_t indexes[] = { UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX };
+	(void)state;
+	make_payload();
+	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
+		for (unsigned one = 0; one < 2; one++) {
+			struct writer trace;
+			struct opened_container o;
+			writer_init(&trace, 4);
+			put_chunk(&trace, 1, 1, payload, CHUNK, 0, false);
+			put_chunk(&trace, 1, 1, payload + CHUNK, one ? 1 : CHUNK, indexes[i], false);
+			put_chunk(&trace, 1, 1, payload + CHUNK, CHUNK, 1, false);
+			put_chunk(&trace, 1, 1, payload, 1, indexes[i] / 2, true);
+			open_bytes(&o, trace.data, trace.len, NULL);
+			assert_int_equal(o.rc, 0);
+			assert_true(o.container.in.size < 100 * trace.len);
+			assert_memory_equal(part_of(&o, 0)->data, payload, CHUNK);
+			container_close(&o.container);
+			writer_free(&trace);
+		}
+}
+
+/* Many gaps, each of which is as large as may be: together they are no larger. */
+static void many_gaps(void **state)
+{
+	struct writer trace;
+	struct opened_container o;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	put_chunk(&trace, 1, 1, payload, CHUNK, 0, false);
+	for (uint64_t i = 1; i <= 1000; i++)
+		put_chunk(&trace, 1, 1, payload, CHUNK, i * 1000, false);
+	open_bytes(&o, trace.data, trace.len, NULL);
+	assert_int_equal(o.rc, 0);
+	assert_true(o.container.in.size < 3 * trace.len);
+	assert_int_equal(find_note(&o.container.trace.dumps[0].notes, "chunks of the dump are missing")->count, 1000);
+	container_close(&o.container);
+	writer_free(&trace);
+}
+
+static void tiny_chunks(void **state)
+{
+	enum { COUNT = 100000 };
+	struct writer trace, whole;
+	struct opened_container o;
+	(void)state;
+	writer_init(&trace, 4);
+	writer_init(&whole, 4);
+	make_payload();
+	put_bytes(&whole, payload, 31);
+	for (uint32_t i = 31; i < COUNT; i++)
+		put_u1(&whole, i * 31 % 251);
+	for (uint32_t i = 0; i < COUNT; i++) /* in an order that is not theirs */
+		put_chunk(&trace, 1, 1, whole.data + (i ^ 1), 1, i ^ 1, (i ^ 1) == COUNT - 1);
+	open_bytes(&o, trace.data, trace.len, NULL);
+	assert_int_equal(o.rc, 0);
+	assert_bytes(part_of(&o, 0), whole.data, whole.len);
+	assert_int_equal(o.container.trace.dumps[0].notes.count + o.container.notes.count, 0);
+	container_close(&o.container);
+	writer_free(&trace);
+	writer_free(&whole);
+}
+
+static void many_processes(void **state)
+{
+	struct writer trace;
+	struct opened_container o;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	for (unsigned pid = 1; pid <= 2000; pid++)
+		put_chunk(&trace, pid, 1, payload, PAYLOAD, 0, true);
+	open_bytes(&o, trace.data, trace.len, NULL);
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(o.container.part_count, TRACE_DUMPS_MOST);
+	for (size_t i = 0; i < o.container.part_count; i++) {
+		assert_int_equal(o.container.parts[i].dump->pid, i + 1);
+		assert_bytes(part_of(&o, i), payload, PAYLOAD);
+	}
+	assert_int_equal(find_note(&o.container.notes, "more heap dumps than can be shown")->count, 1000);
+	container_close(&o.container);
+	/* The one that is wanted is found behind them. */
+	const struct container_options options = { .only_pid = true, .pid = 1999, .threads = 1 };
+	open_bytes(&o, trace.data, trace.len, &options);
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(o.container.part_count, 1);
+	assert_int_equal(o.container.parts[0].dump->pid, 1999);
+	container_close(&o.container);
+	writer_free(&trace);
+}
+
+/* As many packet sequences as packets. */
+static void many_sequences(void **state)
+{
+	struct writer trace;
+	struct opened_container o;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	for (unsigned i = 1; i <= 200000; i++)
+		put_chunk(&trace, 1, i, payload, i == 1 ? PAYLOAD : 1, 0, true);
+	open_bytes(&o, trace.data, trace.len, NULL);
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(o.container.part_count, 1);
+	container_close(&o.container);
+	writer_free(&trace);
+}
+
+/* Compressed packets that hold themselves, much, or nothing. */
+static void compressed_packets(void **state)
+{
+	enum { MUCH = 100 << 20 };
+	uint8_t *zeros = calloc(MUCH, 1);
+	uLongf packed_len = compressBound(MUCH);
+	uint8_t *packed = malloc(packed_len);
+	struct writer trace, packet;
+	struct opened_container o;
+	(void)state;
+	assert_non_null(zeros);
+	assert_non_null(packed);
+	assert_int_equal(compress2(packed, &packed_len, zeros, MUCH, 9), Z_OK);
+	writer_init(&trace, 4);
+	make_payload();
+	for (unsigned i = 0; i < 3; i++) {
+		writer_init(&packet, 4);
+		put_field(&packet, 50, i == 1 ? packed : payload, i == 1 ? packed_len : i);
+		put_message(&trace, 1, &packet);
+	}
+	put_payload(&trace);
+	open_bytes(&o, trace.data, trace.len, NULL);
+	assert_int_equal(o.rc, 0);
+	assert_bytes(part_of(&o, 0), payload, PAYLOAD);
+	assert_non_null(find_note(&o.container.notes, "compressed packets that cannot be inflated whole"));
+	container_close(&o.container);
+	writer_free(&trace);
+	free(zeros);
+	free(packed);
+}
+
+/* In a group, or with a number of 0, what follows in the message is not read, and what is around it is. */
+static void odd_packets(void **state)
+{
+	static const char *const odd[] = { "\x0b\x08\x01\x0c", "\x02\x01x", "\x07", "\x50\x80", "\x8a\x08\x05\x08" };
+	(void)state;
+	make_payload();
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+		struct writer trace;
+		struct opened_container o;
+		writer_init(&trace, 4);
+		put_field(&trace, 1, odd[i], strlen(odd[i]));
+		put_field(&trace, 77, odd[i], strlen(odd[i]));
+		put_number(&trace, 5, 5);
+		put_payload(&trace);
+		open_bytes(&o, trace.data, trace.len, NULL);
+		if (!o.rc) /* whether it begins as a trace does is another question */
+			assert_bytes(part_of(&o, 0), payload, PAYLOAD);
+		container_close(&o.container);
+		writer_free(&trace);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(varints),
+		cmocka_unit_test(fields),
+		cmocka_unit_test(beginnings),
+		cmocka_unit_test(trace_by_hand),
+		cmocka_unit_test(every_truncation_of_a_trace),
+		cmocka_unit_test(every_truncation_of_gzip),
+		cmocka_unit_test(every_byte_of_gzip_damaged),
+		cmocka_unit_test(huge_index),
+		cmocka_unit_test(many_gaps),
+		cmocka_unit_test(tiny_chunks),
+		cmocka_unit_test(many_processes),
+		cmocka_unit_test(many_sequences),
+		cmocka_unit_test(compressed_packets),
+		cmocka_unit_test(odd_packets),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
