@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_container: any bytes as a file, opened for the dumps in it. Beyond what the sanitizers see: a file gives dumps or
+ * a message, dumps and pictures lie within what was unpacked, and pictures that are listed are found under their names.
+ *
+ * Seeds: small traces, and gzip files of tests/mksample's small kinds. Run with -max_len=65536, and with TMPDIR set to a
+ * folder in memory, where the file is written to and unpacked.
+ */
+#include "fixture.h"
+
+#include "input/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DUMPS 3			/* of which the trees are made */
+#define PICTURES 50
+
+static void promise(bool kept, const char *what)
+{
+	if (kept)
+		return;
+	fprintf(stderr, "fuzz_container: %s\n", what);
+	abort();
+}
+
+/* Reads all of it, so that the sanitizers and the mapping have their say. */
+static uint8_t sum_of(const uint8_t *data, uint64_t len)
+{
+	uint8_t sum = 0;
+	for (uint64_t i = 0; i < len; i++)
+		sum ^= data[i];
+	return sum;
+}
+
+/* The same file must be found under each name. */
+static void look_into(struct tree *tree, uint64_t folder, uint64_t size)
+{
+	struct entries entries = { .most = PICTURES };
+	promise(!entries_list(&entries, tree, folder, 0), "bitmaps/trace cannot be listed");
+	for (size_t i = 2; i < entries.count; i++) {
+		struct stat st;
+		uint64_t ino;
+		promise(!tree_lookup(tree, folder, entries.list[i].name, &ino) && ino == entries.list[i].ino,
+			"a picture is listed, but another one is found");
+		promise(!tree_getattr(tree, ino, &st) && (uint64_t)st.st_size <= size, "a picture is larger than the file");
+	}
+	entries_free(&entries);
+}
+
+static void make_tree(const struct container *container, struct hprof *hprofs, unsigned count)
+{
+	static const struct tree_options options = { .links = true };
+	static const struct heap_options heap_options = { .threads = 1 };
+	struct heap heaps[DUMPS];
+	uint64_t folder;
+	for (unsigned i = 0; i < count; i++)
+		promise(!heap_open(&heaps[i], &hprofs[i], 0, &heap_options), "no memory");
+	const struct tree_source source = { &container->in, container->description, &container->notes };
+	struct tree *tree = tree_open(&source, heaps, count, &options);
+	promise(tree, "no tree");
+	struct entries entries = { .most = 0 };
+	promise(!entries_list(&entries, tree, TREE_ROOT, 0), "the top cannot be listed");
+	for (size_t i = 2; i < entries.count; i++) {
+		const uint64_t dump = count > 1 ? entries.list[i].ino : TREE_ROOT;
+		if ((count == 1 || S_ISDIR(entries.list[i].type)) && !tree_lookup(tree, dump, "bitmaps", &folder) &&
+		    !tree_lookup(tree, folder, "trace", &folder))
+			look_into(tree, folder, container->in.size);
+	}
+	entries_free(&entries);
+	tree_close(tree);
+	for (unsigned i = 0; i < count; i++)
+		heap_close(&heaps[i]);
+}
+
+static void look_at(const struct container *container)
+{
+	struct hprof hprofs[DUMPS];
+	struct notes notes[DUMPS];
+	unsigned count = 0;
+	char error[8192];
+	promise(container->part_count && container->description, "no dump, and no message");
+	for (size_t i = 0; i < container->part_count; i++) {
+		const struct part *part = &container->parts[i];
+		const struct input *in = part_input(container, part);
+		const struct trace_dump *dump = part->dump;
+		promise(in->size >= 16 && !memcmp(in->data, "JAVA PROFILE 1.0", 16), "a dump that is none");
+		promise(in->data >= container->in.data && in->size <= container->in.size &&
+				(uint64_t)(in->data - container->in.data) <= container->in.size - in->size,
+			"a dump outside of the file");
+		sum_of(in->data, in->size);
+		for (size_t j = 0; dump && j < dump->picture_count; j++) {
+			promise(dump->pictures[j].name && dump->pictures[j].offset <= container->in.size &&
+					dump->pictures[j].len <= container->in.size - dump->pictures[j].offset,
+				"a picture outside of the file");
+		}
+		if (count == DUMPS)
+			continue;
+		notes_init(&notes[count]);
+		if (hprof_open(&hprofs[count], in, &notes[count], error, sizeof error)) {
+			notes_free(&notes[count]);
+			continue;
+		}
+		hprofs[count++].traced = dump;
+	}
+	if (count)
+		make_tree(container, hprofs, count);
+	for (unsigned i = 0; i < count; i++) {
+		hprof_close(&hprofs[i]);
+		notes_free(&notes[i]);
+	}
+}
+
+static void remove_file(void);
+static char path[4096];
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *folder = getenv("TMPDIR");
+	const struct container_options options = { .tmpdir = folder && *folder ? folder : "/tmp", .threads = 1 };
+	struct container container;
+	char error[8192] = "";
+	if (!*path) {
+		snprintf(path, sizeof path, "%s/heapfs-fuzz.%ld", options.tmpdir, (long)getpid());
+		atexit(remove_file);
+	}
+	FILE *file = fopen(path, "wb");
+	promise(file && fwrite(data, 1, size, file) == size && !fclose(file), "the file cannot be written");
+	if (container_open(&container, path, &options, error, sizeof error))
+		promise(strlen(error) > strlen(path) + 10, "neither a dump nor a message");
+	else
+		look_at(&container);
+	container_close(&container);
+	return 0;
+}
+
+static void remove_file(void)
+{
+	unlink(path);
+}
