@@ -592,6 +592,39 @@ static void compressed_packets(void **state)
 	free(packed);
 }
 
+/* Chunks on both sides of a packet of 5 GiB, which takes no room on the disk. */
+static void beyond_4_gib(void **state)
+{
+	const struct container_options options = { .tmpdir = folder, .threads = 2 };
+	const uint64_t hole = UINT64_C(5) << 30;
+	struct writer trace;
+	struct opened_container o = { .rc = 0 };
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	put_chunk(&trace, 1, 1, payload, CHUNK, 0, false);
+	put_varint(&trace, 1 << 3 | PROTO_LEN);
+	put_varint(&trace, hole);
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(trace.data, 1, trace.len, file), trace.len);
+	writer_free(&trace);
+	writer_init(&trace, 4);
+	put_chunk(&trace, 1, 1, payload + CHUNK, CHUNK, 1, false);
+	put_chunk(&trace, 1, 1, payload + 2 * CHUNK, PAYLOAD - 2 * CHUNK, 2, true);
+	assert_int_equal(fseeko(file, (off_t)hole, SEEK_CUR), 0);
+	assert_int_equal(fwrite(trace.data, 1, trace.len, file), trace.len);
+	if (fclose(file)) {
+		print_message("# no file of 5 GiB in %s: %s\n", folder, strerror(errno));
+	} else {
+		assert_int_equal(container_open(&o.container, path, &options, o.error, sizeof o.error), 0);
+		assert_bytes(part_of(&o, 0), payload, PAYLOAD);
+		assert_int_equal(o.container.notes.count, 0);
+		container_close(&o.container);
+	}
+	writer_free(&trace);
+}
+
 /* In a group, or with a number of 0, what follows in the message is not read, and what is around it is. */
 static void odd_packets(void **state)
 {
@@ -630,6 +663,7 @@ int main(void)
 		cmocka_unit_test(many_processes),
 		cmocka_unit_test(many_sequences),
 		cmocka_unit_test(compressed_packets),
+		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
