@@ -128,6 +128,43 @@ for percent in 10 50 90 99; do
 	fi
 done
 
+### What else a trace says of the process
+
+more='packet { smaps_packet { pid: 4321
+	entries { path: "/dev/ashmem\tx" size_kb: 8 start_address: 0xff00 protection_flags: 3 proportional_resident_kb: 4 }
+	entries { file_name: "libc.so" private_dirty_kb: 12 swap_kb: 0 } } }
+packet { smaps_packet { pid: 99 entries { path: "of another process" } } }
+packet { art_process_metadata { pid: 4321 uid: 10123 process_name: "com.example:remote" package_name: "com.example"
+	oom_allocation_size: 77 oom_error_msg: "Failed to allocate\na lot"
+	stack { frames { method_name: "com.example.A.b" source_file: "A.java" line_number: 12 }
+		frames { method_name: "com.example.C.d" source_file: "C.java" } } } }
+packet { video_frame { frame_number: 1 au_data: "xx" } }
+packet { video_frame { frame_number: 2 au_data: "yy" } }'
+if needs protoc "what else a trace says of a process"; then
+	printf '%s\n' "$more" |
+		protoc --encode=heapfs.other.Trace -I "$srcdir/tests" "$srcdir/tests/other.proto" >"$tmp/more.pftrace"
+	cat "$tmp/graph.pftrace" "$tmp/more.pftrace" >"$tmp/both.pftrace"
+	if mount_dump "$tmp/both.pftrace"; then
+		is "memory mappings" "$(cat "$mnt/smaps.tsv")" \
+			"path${TAB}file${TAB}start${TAB}protection${TAB}size_kb${TAB}proportional_resident_kb${TAB}private_dirty_kb${TAB}private_clean_kb${TAB}shared_dirty_kb${TAB}shared_clean_kb${TAB}swap_kb${TAB}locked_kb
+/dev/ashmem x${TAB}-${TAB}0xff00${TAB}3${TAB}8${TAB}4${TAB}-${TAB}-${TAB}-${TAB}-${TAB}-${TAB}-
+-${TAB}libc.so${TAB}-${TAB}-${TAB}-${TAB}-${TAB}12${TAB}-${TAB}-${TAB}-${TAB}0${TAB}-"
+		is "of their exact size" "$(stat -c %s "$mnt/smaps.tsv")" "$(wc -c <"$mnt/smaps.tsv")"
+		is "the process, and how it ran out of memory" "$(sed -n '/^process id/,/^heap graph/p' "$mnt/info.txt" | head -n -1)" \
+			"process id: 4321
+process in the trace: com.example:remote
+user id: 10123
+process name: com.example:remote
+package: com.example
+out of memory, bytes asked for: 77
+out of memory at: com.example.A.b(A.java:12)
+out of memory at: com.example.C.d(C.java)
+out of memory: Failed to allocate a lot"
+		is "video frames are counted" "$(value container)" "Perfetto trace with 2 video frames"
+		unmount
+	fi
+fi
+
 ### heapfs-pack
 
 dump=$(sample sample)

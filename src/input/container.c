@@ -232,7 +232,10 @@ static int open_trace(const struct opening *opening)
 	if (!rc)
 		rc = take_spill(opening, &spill);
 	spill_close(&spill);
-	if (!rc && describe(container, "Perfetto trace"))
+	char what[64] = "Perfetto trace";
+	if (trace->video_frames)
+		snprintf(what, sizeof what, "Perfetto trace with %" PRIu64 " video frames", trace->video_frames);
+	if (!rc && describe(container, what))
 		rc = fail(opening, strerror(ENOMEM));
 	return rc ? rc : make_parts(opening);
 }
