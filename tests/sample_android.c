@@ -286,32 +286,6 @@ static uint64_t make_bitmaps(struct vm *vm, const struct app *app)
 	return make_list(vm, &app->collections, objects, COUNT, COUNT + 1);
 }
 
-/* Of Android 9: pixels are native memory, and dumps hold none. Pictures for them may come in a trace. */
-void sample_api28(struct writer *out)
-{
-	static const struct {
-		int width, height;
-		bool recycled;
-	} bitmaps[] = { { 16, 8, false }, { 32, 32, false }, { 24, 24, false }, { 40, 40, true } };
-	static const struct member_spec version = { .name = "SDK_INT", .type = TYPE_INT, .value = 28 };
-	struct vm vm;
-	writer_init(out, 4);
-	vm_init(&vm, VM_ART, 4);
-	vm_heap(&vm, 'Z', "zygote", 0x6f800000);
-	vm_define_statics(&vm, "android.os.Build$VERSION", vm.object, "", &version, 1);
-	const uint64_t class = vm_define(&vm, "android.graphics.Bitmap", vm.object,
-					 "mNinePatchChunk:L mNativePtr:J mDensity:I mHeight:I mWidth:I mIsMutable:Z mRecycled:Z "
-					 "mRequestPremultiplied:Z");
-	vm_heap(&vm, 'A', "app", 0x12c00000);
-	for (unsigned i = 0; i < sizeof bitmaps / sizeof *bitmaps; i++)
-		VM_NEW(&vm, class, 0, UINT64_C(0x7b3c00a010) + 0x80 * i, 420, (uint64_t)bitmaps[i].height,
-		       (uint64_t)bitmaps[i].width, true, bitmaps[i].recycled, true);
-	for (unsigned i = 0; i < 2000; i++)
-		vm_string(&vm, "text");
-	vm_root(&vm, ROOT_STICKY_CLASS, class);
-	vm_finish(&vm, "JAVA PROFILE 1.0.3", out);
-}
-
 void sample_android(struct writer *out)
 {
 	struct vm vm;

@@ -295,7 +295,6 @@ static void make_nodata_type_0(struct writer *out)
 
 const struct sample samples[] = {
 	{ "sample", sample_android, "an Android app with pictures" },
-	{ "api28", sample_api28, "Bitmaps whose pixels are not in the dump" },
 	{ "jvm", sample_jvm, "every oddity of names, strings and references" },
 	{ "jdk8", make_jdk8, "Strings as char[]; one HEAP_DUMP, 1.0.1" },
 	{ "jdk6", make_jdk6, "Strings with offset and count, 4-byte ids" },

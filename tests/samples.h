@@ -22,7 +22,6 @@ bool sample_make(const char *kind, struct writer *out);
 #define DAMAGE_OBJECTS 50
 
 void sample_android(struct writer *out);
-void sample_api28(struct writer *out);
 void sample_jvm(struct writer *out);
 void sample_bitmaps_10(struct writer *out);
 void sample_bitmaps_16(struct writer *out);

@@ -3,7 +3,7 @@
 """Makes Perfetto traces out of dumps: traces.py SOURCE-FOLDER DUMP OTHER-DUMP ANDROID-DUMP FOLDER
 
 Each is written as text, which protoc encodes. Beside NAME.pftrace lies what must come out of it, as NAME.1, NAME.2
-and so on: the bytes of its dumps. The two dumps are cut into chunks of 1000 bytes, the Android one into 32 KiB.
+and so on: the bytes of its dumps. All are cut into chunks of 1000 bytes.
 """
 
 import struct
@@ -155,15 +155,16 @@ save("graph-beside", encode("".join(whole)) + graph, A)
 save("zstd", zstd)
 save("zstd-beside", zstd + encode("".join(whole)), A)
 
-# Pictures. The Bitmaps of the Android dump: 0x7b3c00a010 16x8, …a090 32x32, …a110 24x24, …a190 40x40, recycled.
-app = chunks(7, ANDROID, 32768)
+# Pictures. Of the Android dump's Bitmaps (see tests/sample_bitmaps.c) a010 is 20x10, a090 24x16, a110 30x20, a910 57x50
+# and recycled; two share ac90 and are 36x31.
+app = chunks(7, ANDROID)
 joined = [
-    picture(7, "bitmap_0x7b3c00a010.png", png(16, 8)),
-    picture(7, "0x7b3c00a090", png(32, 32, 99)),
+    picture(7, "bitmap_0xb400007b3c00a010.png", png(20, 10)),
+    picture(7, "0xB400007B3C00A090", png(24, 16, 99)),
 ]
 odd = [
-    picture(7, "bitmap_0x7b3c00a110.png", png(25, 24)),  # another size
-    picture(7, "bitmap_0x7b3c00a190.png", png(40, 40)),  # of a recycled one
+    picture(7, "bitmap_0xb400007b3c00a110.png", png(31, 20)),  # another size
+    picture(7, "bitmap_0xb400007b3c00a910.png", png(57, 50)),  # of a recycled one
     picture(7, "bitmap_0x7b3cffff10.png", png(9, 9)),  # of none
     picture(7, "bitmap_0.png", png(1, 1)),
     picture(7, "bitmap_0.png", png(2, 1)),
@@ -177,6 +178,7 @@ odd = [
     picture(7, "\u00e4 \U0001f600\n.png", png(10, 1)),
     picture(7, "photo.jpg", b"\xff\xd8\xff\xe0" + bytes(40)),
     picture(7, "photo.webp", b"RIFF\x20\0\0\0WEBPVP8L" + bytes(30)),
+    picture(7, "both_0xb400007b3c00ac90.png", png(36, 31)),
 ]
 save("pictures", app[:1] + joined + odd + app[1:], ANDROID)
 save("pictures-first", joined + app, ANDROID)
@@ -185,12 +187,12 @@ save("pictures-of-both", app + whole + [picture(0, "zero.png", png(5, 5)), pictu
      picture(7, "seven.png", png(7, 7)), picture(99, "other.png", png(8, 8))], ANDROID, A)
 save("pictures-compressed", [compressed("".join(joined))] + app, ANDROID)
 numbered = (
-    f'packet {{ picture {{ pid: 7 name: "0x7b3c00a010" image: {quoted(png(16, 8))} }} }}\n'
+    f'packet {{ picture {{ pid: 7 name: "0xb400007b3c00a010" image: {quoted(png(20, 10))} }} }}\n'
     f'packet {{ not_a_picture {{ pid: 7 name: "text" image: "no picture, but long enough" }} }}\n'
     f'packet {{ not_a_picture {{ name: "no-process" image: {quoted(png(3, 3))} }} }}\n'
 )
 save("pictures-3000", encode("".join(app)) + other(numbered), ANDROID)
 save("pictures-many", app + [picture(7, f"picture-{i % 1500}.png", png(1, 1, i % 256)) for i in range(3000)], ANDROID)
-for name, width, height, shade in (("16x8", 16, 8, 0), ("32x32", 32, 32, 99)):
+for name, width, height, shade in (("20x10", 20, 10, 0), ("24x16", 24, 16, 99)):
     with open(f"{folder}/{name}.png", "wb") as file:
         file.write(png(width, height, shade))
