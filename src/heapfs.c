@@ -54,6 +54,7 @@ static const struct fuse_opt option_table[] = {
 	OPTION("gid=%s", gid),
 	OPTION("links=%s", links),
 	OPTION("readdirplus=%s", readdirplus),
+	IGNORED("max_read="), /* ours is set */
 	IGNORED("rw"),
 	IGNORED("auto"),
 	IGNORED("noauto"),
@@ -200,10 +201,13 @@ static int add_mount_options(struct fuse_args *args, const char *dump)
 {
 	char *joined = NULL;
 	char *source = NULL;
-	int rc = asprintf(&source, "fsname=%s", dump) < 0 || fuse_opt_add_opt(&joined, "ro,default_permissions,subtype=heapfs") ||
+	char *most = NULL;
+	int rc = asprintf(&source, "fsname=%s", dump) < 0 || asprintf(&most, "max_read=%d", READ_MOST) < 0 ||
+		 fuse_opt_add_opt(&joined, "ro,default_permissions,subtype=heapfs") || fuse_opt_add_opt(&joined, most) ||
 		 fuse_opt_add_opt_escaped(&joined, source) || fuse_opt_insert_arg(args, 1, "-o") ||
 		 fuse_opt_insert_arg(args, 2, joined);
 	free(source);
+	free(most);
 	free(joined);
 	return rc ? -1 : 0;
 }

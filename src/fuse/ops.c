@@ -10,6 +10,7 @@ static void init(void *data, struct fuse_conn_info *conn)
 	struct served *served = data;
 	/* Wanting what the kernel does not offer makes the mount fail. */
 	static const unsigned wanted = FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPORT_SUPPORT;
+	conn->max_read = READ_MOST; /* as the mount option says, or libfuse gives up */
 	conn->want |= conn->capable & wanted;
 	conn->want &= ~(unsigned)(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
 	if (served->readdirplus != READDIRPLUS_NO)
