@@ -215,8 +215,8 @@ no_dump "gzip, cut behind its header" "$tmp/cut.gz" "gzip-compressed, but nothin
 ### What is no dump: named, and what to do
 
 while IFS='|' read -r name what todo; do
-	no_dump "$name" "$gz/$name.bin" "not a heap dump, but $what" "$todo"
-	no_dump "$name in gzip" "$gz/$name.bin.gz" "not a heap dump; it is gzip-compressed, and in it is $what" "$todo"
+	no_dump "$name" "$gz/$name.bin" "not a heap dump; it is $what" "$todo"
+	no_dump "$name in gzip" "$gz/$name.bin.gz" "not a heap dump; it is gzip-compressed, and what is in it is $what" "$todo"
 done <<'END'
 zip|a zip archive|unpack it first (unzip)
 zstd|zstd-compressed|unpack it first (unzstd)
@@ -231,11 +231,11 @@ utf-8|text|a heap dump is binary
 byte|text|a heap dump is binary
 zeros|nothing but zero bytes|the dump was not written, or the copy failed
 phd|an OpenJ9 portable heap dump (PHD)|can export it as HPROF
-javacore|an OpenJ9 javacore|which holds no objects
+javacore|an OpenJ9 javacore|take a heap dump
 elf|an ELF file|jhsdb jmap --binaryheap
-noise|of an unknown kind|it does not begin with "JAVA PROFILE 1.0"
+noise|of an unknown kind|is it encrypted, or cut at its front?
 agent-text|the text format of the old hprof agent|format=b
-version|an HPROF file of an unknown version|
+version|an HPROF file of an unknown version|heapfs reads 1.0.1, 1.0.2 and 1.0.3
 cut-word|the beginning of an HPROF file, cut inside its header|take or copy the dump again
 END
 for name in cut-magic cut-version cut-header; do
@@ -410,7 +410,7 @@ missing="chunks of the dump are missing"
 no_dump no-first "$tr/no-first.pftrace" "a Perfetto trace with a heap dump whose beginning is missing"
 lossy no-middle "$tr/no-middle.pftrace" "$tr/no-middle.1" \
 	"$missing: chunks 2 to 3, bytes 2000 to 3999, where zeros stand now (at byte 2000, 2000 bytes not shown)"
-lossy no-two "$tr/no-two.pftrace" "$tr/no-two.1" "$missing: chunk 1, bytes 1000 to 1999, where zeros stand now (2 times"
+lossy no-two "$tr/no-two.pftrace" "$tr/no-two.1" "$missing: chunk 1, bytes 1000 to 1999; chunk 4, bytes 4000 to 4999, where zeros stand now (at byte 1000, 2000 bytes"
 lossy no-last "$tr/no-last.pftrace" "$tr/no-last.1" "no chunk is marked as the last" "(at byte 6000)"
 lossy uneven "$tr/uneven.pftrace" "$tr/uneven.1" "$missing: chunk 2, of unknown size (at byte 2000)"
 lossy twice "$tr/twice.pftrace" "$a" "chunks that are there twice" "1000 bytes not shown"

@@ -399,7 +399,7 @@ static void beginnings(void **state)
 		const char *what;
 	} others[] = {
 		{ "JAVA PROFILE 1.0.1, created Fri Nov", 35, "the text format of the old hprof agent" },
-		{ "JAVA PROFILE 2.0\0", 17, "an HPROF file of an unknown version" },
+		{ "JAVA PROFILE 2.0\0", 17, "an HPROF file of an unknown version; heapfs reads" },
 		{ "JAVA PROFILE 1.", 15, "the beginning of an HPROF file" },
 		{ "J", 1, "the beginning of an HPROF file" },
 		{ "PK\3\4", 4, "a zip archive" },
@@ -488,7 +488,9 @@ static void many_gaps(void **state)
 	open_bytes(&o, trace.data, trace.len, NULL);
 	assert_int_equal(o.rc, 0);
 	assert_true(o.container.in.size < 3 * trace.len);
-	assert_int_equal(find_note(&o.container.trace.dumps[0].notes, "chunks of the dump are missing")->count, 1000);
+	const struct note *note = find_note(&o.container.trace.dumps[0].notes, "chunks of the dump are missing");
+	assert_non_null(strstr(note->detail, "chunks 1 to 999, "));
+	assert_non_null(strstr(note->detail, " and 99")); /* … more */
 	container_close(&o.container);
 	writer_free(&trace);
 }

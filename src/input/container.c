@@ -132,7 +132,7 @@ static int open_gzip(const struct opening *opening)
 	if (!head_len) {
 		fail(opening, "gzip-compressed, but nothing can be unpacked from it; copy it again");
 	} else if (content == CONTENT_OTHER) {
-		snprintf(opening->error, opening->error_size, "%s: not a heap dump; it is gzip-compressed, and in it is %s",
+		snprintf(opening->error, opening->error_size, "%s: not a heap dump; it is gzip-compressed, and what is in it is %s",
 			 opening->path, sniff_other(head, head_len));
 	} else {
 		const bool keep = options->unpacked && content != CONTENT_GZIP;
@@ -269,8 +269,8 @@ int container_open(struct container *container, const char *path, const struct c
 		case CONTENT_PERFETTO:
 			return open_trace(&opening);
 		case CONTENT_OTHER:
-			snprintf(error, error_size, "%s: not a heap dump, but %s%s", path, depth ? "in gzip " : "",
-				 sniff_other(in->data, in->size));
+			snprintf(error, error_size, "%s: not a heap dump; it is %s%s", path,
+				 depth ? "gzip-compressed, and what is in it is " : "", sniff_other(in->data, in->size));
 			return -1;
 		}
 	}

@@ -357,8 +357,11 @@ static int unpack_jvm(struct gzip *gzip, struct spill *spill)
 	int rc = 0;
 	while (i < count && !spill->full && !spill->error) {
 		i = unpack_members(gzip, spill, members, i, count);
-		if (i == count || spill->full || spill->error)
+		if (i == count || spill->error)
 			break;
+		/* What other threads wrote further on took room that is wanted here. */
+		if (spill->full)
+			spill_cut(spill, gzip->size);
 		rc = unpack_rest(gzip, spill, members[i].from, members[count - 1].from, &stop);
 		if (rc <= 0)
 			break;

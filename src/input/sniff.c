@@ -15,7 +15,7 @@ static const struct {
 } magics[] = {
 	{ 0, AGENT_TEXT, sizeof AGENT_TEXT - 1,
 	  "the text format of the old hprof agent; take the dump again with format=b" },
-	{ 0, "JAVA PROFILE ", 13, "an HPROF file of an unknown version" },
+	{ 0, "JAVA PROFILE ", 13, "an HPROF file of an unknown version; heapfs reads 1.0.1, 1.0.2 and 1.0.3" },
 	{ 0, "PK\x03\x04", 4, "a zip archive; unpack it first (unzip)" },
 	{ 0, "PK\x05\x06", 4, "an empty zip archive" },
 	{ 0, "\x28\xb5\x2f\xfd", 4, "zstd-compressed; unpack it first (unzstd)" },
@@ -26,7 +26,7 @@ static const struct {
 	{ 257, "ustar", 5, "a tar archive; unpack it first (tar xf)" },
 	{ 0, "\x00\x12portable heap dump", 20,
 	  "an OpenJ9 portable heap dump (PHD); Eclipse MAT with IBM's DTFJ can export it as HPROF" },
-	{ 0, "0SECTION", 8, "an OpenJ9 javacore, which holds no objects" },
+	{ 0, "0SECTION", 8, "an OpenJ9 javacore, which holds no objects; take a heap dump (jcmd PID GC.heap_dump)" },
 	{ 0, "\x7f" "ELF", 4, "an ELF file; if it is a core dump of a JVM, jhsdb jmap --binaryheap makes an HPROF of it" },
 	{ 0, "\xa4\xb3\xc2\xd1", 4, "a LoliProfiler profile (.loli), which heapfs does not read yet" },
 	{ 0, "\x89PNG", 4, "a PNG picture" },
@@ -108,5 +108,5 @@ const char *sniff_other(const uint8_t *data, uint64_t len)
 		return "nothing but zero bytes; the dump was not written, or the copy failed";
 	if (all_of(data, len, is_text))
 		return "text; a heap dump is binary and begins with \"JAVA PROFILE 1.0\"";
-	return "of an unknown kind: it does not begin with \"JAVA PROFILE 1.0\"";
+	return "of an unknown kind: it does not begin with \"JAVA PROFILE 1.0\"; is it encrypted, or cut at its front?";
 }

@@ -125,6 +125,12 @@ bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t off
 	return true;
 }
 
+void spill_cut(struct spill *spill, uint64_t size)
+{
+	if (!ftruncate(spill->fd, (off_t)size))
+		atomic_store(&spill->full, false);
+}
+
 int spill_finish(struct spill *spill, uint64_t size, bool whole, const struct timespec *time)
 {
 	int rc = ftruncate(spill->fd, (off_t)size);

@@ -577,17 +577,43 @@ static bool copy_place(struct trace *trace, struct spill *spill, const struct pl
 	return true;
 }
 
-static void note_gap(struct trace_dump *dump, const struct chunk *before, const struct chunk *chunk, uint64_t size)
+/* The holes of a dump, for one note: the ranges of as many as fit a line, and how much is lost in all. */
+struct holes {
+	char ranges[200];
+	size_t len;
+	unsigned count, told;
+	uint64_t first, chunks, bytes; /* where the first one is; what is known to be missing */
+};
+
+static void add_hole(struct holes *holes, const struct trace_dump *dump, const struct chunk *before,
+		     const struct chunk *chunk, uint64_t size)
 {
-	const uint64_t first = before ? before->index + 1 : 0, last = chunk->index - 1;
-	char which[64];
-	snprintf(which, sizeof which, first == last ? "chunk %" PRIu64 : "chunks %" PRIu64 " to %" PRIu64, first, last);
+	const uint64_t first = before ? before->index + 1 : 0, last = chunk->index - 1, len = (last - first + 1) * size;
+	char range[128];
+	int n = snprintf(range, sizeof range, first == last ? "chunk %" PRIu64 : "chunks %" PRIu64 " to %" PRIu64, first, last);
 	if (size)
-		notes_add(&dump->notes, "chunks of the dump are missing", dump->len, (last - first + 1) * size,
-			  "%s, bytes %" PRIu64 " to %" PRIu64 ", where zeros stand now", which, dump->len,
-			  dump->len + (last - first + 1) * size - 1);
+		n += snprintf(range + n, sizeof range - (size_t)n, ", bytes %" PRIu64 " to %" PRIu64, dump->len,
+			      dump->len + len - 1);
 	else
-		notes_add(&dump->notes, "chunks of the dump are missing", dump->len, 0, "%s, of unknown size", which);
+		n += snprintf(range + n, sizeof range - (size_t)n, ", of unknown size");
+	if (!holes->count++)
+		holes->first = dump->len;
+	holes->bytes += len;
+	if (holes->len + (size_t)n + 3 < sizeof holes->ranges && holes->told + 1 == holes->count) {
+		holes->len += (size_t)snprintf(holes->ranges + holes->len, sizeof holes->ranges - holes->len, "%s%s",
+					       holes->told ? "; " : "", range);
+		holes->told++;
+	}
+}
+
+static void note_holes(const struct holes *holes, struct trace_dump *dump)
+{
+	char more[32] = "";
+	if (holes->count > holes->told)
+		snprintf(more, sizeof more, " and %u more", holes->count - holes->told);
+	if (holes->count)
+		notes_add(&dump->notes, "chunks of the dump are missing", holes->first, holes->bytes, "%s%s%s", holes->ranges,
+			  more, holes->bytes ? ", where zeros stand now" : "");
 }
 
 static bool unpack_dump(struct trace *trace, struct spill *spill, struct gathering *g, struct trace_dump *dump)
@@ -600,8 +626,7 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 	qsort(g->chunks, g->count, sizeof *g->chunks, compare_chunks);
 	const uint64_t size = chunk_size(g);
 	const struct chunk *before = NULL;
-	uint64_t holes = 0;
-	bool gaps = false;
+	struct holes holes = { .len = 0 };
 	for (size_t i = 0; i < g->count; i++) {
 		const struct chunk *chunk = &g->chunks[i];
 		if (chunk->index != NO_INDEX && before && before->index == chunk->index) {
@@ -611,10 +636,9 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 		if (chunk->index != NO_INDEX && chunk->index != (before ? before->index + 1 : 0)) {
 			const uint64_t missing = chunk->index - (before ? before->index + 1 : 0);
 			/* No holes that are made to fill a disk, or an address space. */
-			const bool known = size && missing <= trace->len / size + 16 - holes;
-			note_gap(dump, before, chunk, known ? size : 0);
-			gaps = true;
-			holes += known ? missing : 0;
+			const bool known = size && missing <= trace->len / size + 16 - holes.chunks;
+			add_hole(&holes, dump, before, chunk, known ? size : 0);
+			holes.chunks += known ? missing : 0;
 			dump->len += known ? missing * size : 0;
 		}
 		if (!copy_place(trace, spill, &chunk->place, dump->offset + dump->len))
@@ -630,7 +654,8 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 		if (trace->progress)
 			trace->progress(trace->context, chunk->packet, trace->len);
 	}
-	if (g->dropped && !gaps)
+	note_holes(&holes, dump);
+	if (g->dropped && !holes.count)
 		notes_add(trace->notes, "packets were lost before this one, and with them perhaps some of a dump",
 			  g->dropped_at, 0, "process %" PRIu32, g->pid);
 	if (before->index != NO_INDEX && g->last == NO_INDEX)
