@@ -243,7 +243,8 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 	if (first || !bitmaps)
 		return;
 	if (!bitmaps->count)
-		text_puts(text, "This dump holds no object of class android.graphics.Bitmap, so there is no picture.\n");
+		text_puts(text, "This dump holds no object of class android.graphics.Bitmap, so there is no picture.\n"
+				"(If R8 or ProGuard renamed that class too: mount with -o mapping=FILE.)\n");
 	else
 		text_printf(text, "This dump holds %" PRIu32 " %s, but no picture of any. ../bitmaps.tsv says why of each.\n\n",
 			    bitmaps->count, bitmaps->count == 1 ? "Bitmap" : "Bitmaps");

@@ -98,6 +98,7 @@ static const char readme[] =
 	"  ls instances/java.lang.Thread                           its instances\n"
 	"  grep -r 'name: object = .*main' instances/java.lang.Thread\n"
 	"  grep -i password strings/strings.tsv                    text on the heap\n"
+	"  cp bitmaps/*.png /tmp                                   the pictures of an Android dump\n"
 	"\n"
 	"Three traps:\n"
 	"- Search with grep -r, never -R, and copy with cp -r, never -L: links make a graph with\n"
