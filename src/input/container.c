@@ -212,7 +212,7 @@ static int open_trace(const struct opening *opening)
 	struct trace *trace = &container->trace;
 	struct spill spill = { .fd = -1 };
 	*trace = (struct trace){ .data = container->in.data, .len = container->in.size, .notes = &container->notes,
-				 .only_pid = options->only_pid, .pid = options->pid, .progress = options->progress,
+				 .threads = options->threads, .only_pid = options->only_pid, .pid = options->pid, .progress = options->progress,
 				 .context = options->context };
 	if (trace_open(trace))
 		return fail(opening, strerror(ENOMEM));

@@ -34,6 +34,8 @@ struct heap_graph {
 	size_t packets;
 	const uint8_t *(*packet)(void *context, size_t number, uint64_t *len);
 	void *context;
+	uint64_t bytes;		/* of all packets */
+	unsigned threads;	/* that may call packet() at once */
 	struct notes *notes;
 	/* What was found. */
 	uint64_t offset, len;	/* of the image, in the spill */
@@ -45,8 +47,8 @@ struct heap_graph {
 };
 
 /*
- * Writes the image to `offset` of the spill. 0, or -1 without memory or where the spill took no more. heap_graph_close()
- * frees the totals in both cases.
+ * Writes the image to `offset` of the spill, as much of it as there is room for. 0, or -1 without memory.
+ * heap_graph_close() frees the totals in both cases.
  */
 int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t offset);
 void heap_graph_close(struct heap_graph *graph);

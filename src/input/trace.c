@@ -677,7 +677,13 @@ static bool write_graph(struct trace *trace, struct spill *spill, struct graphin
 	dump->graph = calloc(1, sizeof *dump->graph);
 	if (!dump->graph)
 		return false;
-	*dump->graph = (struct heap_graph){ .packets = g->count, .packet = graph_packet, .context = g, .notes = &dump->notes };
+	*dump->graph = (struct heap_graph){ .packets = g->count, .packet = graph_packet, .context = g, .notes = &dump->notes,
+					    .threads = trace->threads };
+	for (size_t i = 0; i < g->count; i++) {
+		dump->graph->bytes += g->packets[i].len;
+		if (g->packets[i].packed) /* of compressed packets only the last one is there */
+			dump->graph->threads = 1;
+	}
 	if (g->missing)
 		notes_add(trace->notes, "packets of a heap graph are missing", g->missing_at, 0,
 			  "process %" PRIu32 ", %" PRIu64 " packets before this one", g->pid, g->missing);
@@ -688,7 +694,7 @@ static bool write_graph(struct trace *trace, struct spill *spill, struct graphin
 		return false;
 	dump->len = dump->graph->len;
 	trace->size = dump->graph->sizes + dump->graph->size_count * sizeof(struct own_size);
-	return true;
+	return !spill->full;
 }
 
 /* --- what else the trace says of a process --- */

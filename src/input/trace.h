@@ -44,6 +44,7 @@ struct trace {
 	const uint8_t *data;
 	uint64_t len;
 	struct notes *notes;	/* offsets are of the trace */
+	unsigned threads;
 	bool only_pid;		/* wanted is the dump of one process */
 	uint32_t pid;
 	input_progress *progress; /* or NULL */

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "input/graph_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KIND_ARRAY = 4 };
+
+/* Fields of a class, and statics: HPROF counts them in two bytes. */
+#define FIELDS_MOST 60000
+#define CLASS_OF "java.lang.Class<"
+/* Type ids that a table is made for: ART numbers types from 1 on. */
+#define TABLE_MOST (UINT64_C(1) << 22)
+
+const struct number numbers[NUMBERS] = {
+	[BITMAP_ID] = { "android.graphics.Bitmap", "mId", LONG, 11 },
+	[BITMAP_SOURCE_ID] = { "android.graphics.Bitmap", "mSourceId", LONG, 12 },
+	[BITMAP_WIDTH] = { "android.graphics.Bitmap", "mWidth", INT, 13 },
+	[BITMAP_HEIGHT] = { "android.graphics.Bitmap", "mHeight", INT, 14 },
+	[REGISTRY_SIZE] = { "libcore.util.NativeAllocationRegistry", "size", LONG, 8 },
+	[VERSION_CODE] = { "android.content.pm.ApplicationInfo", "longVersionCode", LONG, 15 },
+};
+
+/* --- maps --- */
+
+static size_t slot_of(const struct map *map, uint64_t key)
+{
+	/* Where the keys are in memory, no trace can know: it cannot be made so that all meet in one slot. */
+	uint64_t hash = (key ^ (uintptr_t)map->keys) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	size_t at = (size_t)(hash >> 32) & (map->slots - 1);
+	while (map->values[at] != NONE && map->keys[at] != key)
+		at = (at + 1) & (map->slots - 1);
+	return at;
+}
+
+uint32_t map_find(const struct map *map, uint64_t key)
+{
+	return map->slots ? map->values[slot_of(map, key)] : NONE;
+}
+
+static bool map_set(struct map *map, uint64_t key, uint32_t value)
+{
+	if ((map->count + 1) * 2 > map->slots) {
+		struct map larger = { .slots = map->slots ? 2 * map->slots : 256 };
+		larger.keys = calloc(larger.slots, sizeof *larger.keys);
+		larger.values = malloc(larger.slots * sizeof *larger.values);
+		if (!larger.keys || !larger.values) {
+			free(larger.keys);
+			free(larger.values);
+			return false;
+		}
+		memset(larger.values, 0xff, larger.slots * sizeof *larger.values);
+		for (size_t i = 0; i < map->slots; i++)
+			if (map->values[i] != NONE) {
+				const size_t at = slot_of(&larger, map->keys[i]);
+				larger.keys[at] = map->keys[i];
+				larger.values[at] = map->values[i];
+			}
+		larger.count = map->count;
+		free(map->keys);
+		free(map->values);
+		*map = larger;
+	}
+	const size_t at = slot_of(map, key);
+	map->count += map->values[at] == NONE;
+	map->keys[at] = key;
+	map->values[at] = value;
+	return true;
+}
+
+static void *grow(struct model *m, void *list, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return list;
+	const size_t wanted = *capacity ? 2 * *capacity : 64;
+	void *grown = reallocarray(list, wanted, size);
+	if (!grown) {
+		m->failed = true;
+		return NULL;
+	}
+	*capacity = wanted;
+	return grown;
+}
+
+/* --- reading --- */
+
+static struct type *add_type(struct model *m, const char *name, size_t len)
+{
+	struct type *types = grow(m, m->types, m->type_count, &m->type_capacity, sizeof *types);
+	char *copy = strndup(name, len);
+	if (!types || !copy || m->type_count == NONE - 1) {
+		m->failed = true;
+		free(copy);
+		if (types)
+			m->types = types;
+		return NULL;
+	}
+	m->types = types;
+	types[m->type_count] = (struct type){ .name = copy, .super = NONE, .of = NONE };
+	return &types[m->type_count++];
+}
+
+static void add_field(struct model *m, struct type *type, uint64_t id)
+{
+	if (type->field_count == FIELDS_MOST)
+		return;
+	size_t capacity = type->field_capacity;
+	uint64_t *fields = grow(m, type->fields, type->field_count, &capacity, sizeof *fields);
+	if (!fields)
+		return;
+	type->fields = fields;
+	type->field_capacity = (uint32_t)capacity;
+	fields[type->field_count++] = id;
+}
+
+static void read_type(struct model *m, const struct proto_field *message)
+{
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	struct type read = { .name = NULL };
+	const char *name = "";
+	size_t name_len = 0;
+	for (const uint8_t *p = at; proto_next(&p, end, &field);) {
+		if (field.number == 3 && field.type == PROTO_LEN) {
+			name = (const char *)field.data;
+			name_len = (size_t)field.len;
+		} else if (field.type == PROTO_VARINT) {
+			read.id = field.number == 1 ? field.value : read.id;
+			read.size = field.number == 4 ? field.value : read.size;
+			read.super_id = field.number == 5 ? field.value : read.super_id;
+			read.kind = field.number == 7 ? (uint8_t)field.value : read.kind;
+			read.loader = field.number == 8 ? field.value : read.loader;
+		}
+	}
+	/* Of two types with one id the later one counts. */
+	const uint32_t known = map_find(&m->type_map, read.id);
+	struct type *type = known == NONE ? add_type(m, name, name_len) : &m->types[known];
+	if (!type)
+		return;
+	if (known != NONE) {
+		char *copy = strndup(name, name_len);
+		if (copy) {
+			free(type->name);
+			type->name = copy;
+		}
+		type->field_count = 0;
+	} else if (!map_set(&m->type_map, read.id, (uint32_t)(m->type_count - 1))) {
+		m->failed = true;
+	}
+	type->id = read.id;
+	type->size = read.size;
+	type->super_id = read.super_id;
+	type->kind = read.kind;
+	type->loader = read.loader;
+	while (proto_next(&at, end, &field)) {
+		if (field.number != 6)
+			continue;
+		uint64_t id;
+		if (field.type == PROTO_VARINT)
+			add_field(m, type, field.value);
+		else if (field.type == PROTO_LEN)
+			for (const uint8_t *p = field.data; next_number(&p, field.data + field.len, &id);)
+				add_field(m, type, id);
+	}
+}
+
+/* "Type Owner.name". Of two names with one id the first one counts. */
+static void read_name(struct model *m, const struct proto_field *message)
+{
+	const uint8_t *at = message->data, *end = at + message->len;
+	struct proto_field field;
+	const char *text = "";
+	size_t len = 0;
+	uint64_t id = 0;
+	while (proto_next(&at, end, &field)) {
+		if (field.number == 1 && field.type == PROTO_VARINT) {
+			id = field.value;
+		} else if (field.number == 2 && field.type == PROTO_LEN) {
+			text = (const char *)field.data;
+			len = (size_t)field.len;
+		}
+	}
+	if (map_find(&m->name_map, id) != NONE)
+		return;
+	const char *space = memchr(text, ' ', len);
+	const char *owner = space ? space + 1 : text, *limit = text + len;
+	const char *dot = memrchr(owner, '.', (size_t)(limit - owner));
+	const char *name = dot ? dot + 1 : owner;
+	const size_t owner_len = dot ? (size_t)(dot - owner) : 0;
+	struct field_name *names = grow(m, m->names, m->name_count, &m->name_capacity, sizeof *names);
+	char *copy = strndup(name, (size_t)(limit - name));
+	if (names)
+		m->names = names;
+	if (!names || !copy || !map_set(&m->name_map, id, (uint32_t)m->name_count)) {
+		free(copy);
+		m->failed = true;
+		return;
+	}
+	const bool of_class = (owner_len == 15 && !memcmp(owner, "java.lang.Class", 15)) ||
+			      (owner_len == 16 && !memcmp(owner, "java.lang.Object", 16));
+	names[m->name_count++] = (struct field_name){ .id = id, .name = copy, .of_class = of_class };
+}
+
+static void add_root(struct model *m, uint64_t id, unsigned type)
+{
+	struct root *roots = grow(m, m->roots, m->root_count, &m->root_capacity, sizeof *roots);
+	if (roots) {
+		m->roots = roots;
+		roots[m->root_count++] = (struct root){ id, type };
+	}
+}
+
+static void read_roots(struct model *m, const struct proto_field *message)
+{
+	const uint8_t *end = message->data + message->len;
+	struct proto_field field;
+	unsigned type = 0;
+	for (const uint8_t *at = message->data; proto_next(&at, end, &field);)
+		if (field.number == 2 && field.type == PROTO_VARINT)
+			type = (unsigned)field.value;
+	for (const uint8_t *at = message->data; proto_next(&at, end, &field);) {
+		uint64_t id;
+		if (field.number != 1)
+			continue;
+		if (field.type == PROTO_VARINT)
+			add_root(m, field.value, type);
+		else if (field.type == PROTO_LEN)
+			for (const uint8_t *p = field.data; next_number(&p, field.data + field.len, &id);)
+				add_root(m, id, type);
+	}
+}
+
+/* The first pass: everything but objects. */
+static void read_tables(struct model *m)
+{
+	struct heap_graph *graph = m->graph;
+	for (size_t i = 0; i < graph->packets && !m->failed; i++) {
+		uint64_t len;
+		const uint8_t *at = graph->packet(graph->context, i, &len), *end = at ? at + len : NULL;
+		struct proto_field field;
+		while (at && proto_next(&at, end, &field) && !m->failed) {
+			if (field.number == 10 && field.type == PROTO_VARINT)
+				graph->heap_bytes_allocated = field.value;
+			if (field.type != PROTO_LEN)
+				continue;
+			if (field.number == 9)
+				read_type(m, &field);
+			else if (field.number == 4)
+				read_name(m, &field);
+			else if (field.number == 7)
+				read_roots(m, &field);
+		}
+	}
+}
+
+/* A packed field that comes in several pieces, or number by number, is joined. */
+static void join(struct reader *reader, unsigned which, const uint8_t **list, uint64_t *list_len, const uint8_t *data,
+		 uint64_t len)
+{
+	struct joined *joined = &reader->joined[which];
+	if (!*list) {
+		*list = data;
+		*list_len = len;
+		return;
+	}
+	const bool joined_before = *list == joined->data;
+	if (*list_len + len > joined->capacity) {
+		const size_t capacity = (size_t)(2 * (*list_len + len));
+		uint8_t *grown = realloc(joined->data, capacity);
+		if (!grown) {
+			reader->failed = true;
+			return;
+		}
+		joined->data = grown;
+		joined->capacity = capacity;
+	}
+	if (!joined_before)
+		memcpy(joined->data, *list, (size_t)*list_len);
+	memcpy(joined->data + *list_len, data, (size_t)len);
+	*list = joined->data;
+	*list_len += len;
+}
+
+/* A field of an object that is rare: a list that is not packed or comes in pieces, a number of some class. */
+static void read_rare(struct reader *reader, const uint8_t *start, const uint8_t *after, const struct proto_field *field,
+		      struct object *object)
+{
+	const uint8_t *data = field->data;
+	uint64_t len = field->len;
+	if (field->type == PROTO_VARINT && (field->number == 4 || field->number == 5 || field->number == 10)) {
+		/* One of a list that is not packed: the bytes are those that it would have in one. */
+		data = start + 1;
+		len = (uint64_t)(after - data);
+	}
+	if (field->number == 4)
+		join(reader, 0, &object->fields, &object->fields_len, data, len);
+	else if (field->number == 5)
+		join(reader, 1, &object->references, &object->references_len, data, len);
+	else if (field->number == 10)
+		join(reader, 2, &object->internals, &object->internals_len, data, len);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		if (numbers[i].field == field->number && field->type == PROTO_VARINT) {
+			object->numbers[i] = field->value;
+			object->has |= 1u << i;
+		}
+}
+
+/* Tags of one byte, as all fields of an object have them. */
+#define VARINT_TAG(number) ((number) << 3 | PROTO_VARINT)
+#define LEN_TAG(number) ((number) << 3 | PROTO_LEN)
+
+/*
+ * Reads an object. `object` is the one before it, from which id and heap are carried on. Half of what a heap graph
+ * costs is in here, so fields that nearly all objects have are read without much ado.
+ */
+static void read_object(struct reader *reader, const uint8_t *at, const uint8_t *end, struct object *object)
+{
+	struct proto_field field;
+	uint64_t value;
+	object->type_id = object->size = object->base = 0;
+	object->fields = object->references = object->internals = NULL;
+	object->fields_len = object->references_len = object->internals_len = 0;
+	object->has = 0;
+	const uint64_t before = object->id;
+	object->id = 0;
+	while (at < end) {
+		const uint8_t *start = at;
+		switch (*at++) {
+		case VARINT_TAG(1):
+			if (!proto_varint(&at, end, &object->id))
+				return;
+			continue;
+		case VARINT_TAG(2):
+			if (!proto_varint(&at, end, &object->type_id))
+				return;
+			continue;
+		case VARINT_TAG(3):
+			if (!proto_varint(&at, end, &object->size))
+				return;
+			continue;
+		case VARINT_TAG(6):
+			if (!proto_varint(&at, end, &object->base))
+				return;
+			continue;
+		case VARINT_TAG(7):
+			if (!proto_varint(&at, end, &value))
+				return;
+			if (value)
+				object->id = before + value;
+			continue;
+		case VARINT_TAG(9):
+			if (!proto_varint(&at, end, &value))
+				return;
+			object->heap = value < 4 ? (unsigned)value : 0;
+			continue;
+		case LEN_TAG(5):
+			if (object->references || !proto_varint(&at, end, &value) || value > (uint64_t)(end - at))
+				break;
+			object->references = at;
+			object->references_len = value;
+			at += value;
+			continue;
+		}
+		at = start;
+		if (!proto_next(&at, end, &field))
+			return;
+		read_rare(reader, start, at, &field, object);
+	}
+}
+
+void model_packet(const struct model *m, struct reader *reader, size_t packet, struct object *object, object_call *call,
+		  void *context)
+{
+	uint64_t len;
+	const uint8_t *at = m->graph->packet(m->graph->context, packet, &len), *end = at ? at + len : NULL;
+	struct proto_field field;
+	while (at && proto_next(&at, end, &field) && !reader->failed) {
+		if (field.number != 2 || field.type != PROTO_LEN)
+			continue;
+		read_object(reader, field.data, field.data + field.len, object);
+		call(context, object);
+	}
+}
+
+void reader_free(struct reader *reader)
+{
+	for (size_t i = 0; i < 3; i++)
+		free(reader->joined[i].data);
+}
+
+/* --- classes --- */
+
+static bool names_class_of(const char *name, size_t *len)
+{
+	const size_t all = strlen(name), prefix = sizeof CLASS_OF - 1;
+	if (all <= prefix + 1 || memcmp(name, CLASS_OF, prefix) || name[all - 1] != '>')
+		return false;
+	*len = all - prefix - 1;
+	return true;
+}
+
+/* The type called so, and if there are several, one of this loader; NONE if there is none. */
+struct by_name {
+	const struct model *m;
+	uint32_t *order;
+	size_t count;
+};
+
+static int compare_names(const void *a, const void *b, void *context)
+{
+	const struct model *m = context;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int order = strcmp(m->types[x].name, m->types[y].name);
+	return order ? order : x < y ? -1 : x > y;
+}
+
+static uint32_t type_by_name(const struct by_name *names, const char *name, size_t len, const struct type *like)
+{
+	size_t low = 0, high = names->count;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		const char *own = names->m->types[names->order[mid]].name;
+		const int order = strncmp(own, name, len);
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	uint32_t found = NONE;
+	for (; low < names->count; low++) {
+		const struct type *type = &names->m->types[names->order[low]];
+		if (strncmp(type->name, name, len) || type->name[len])
+			break;
+		if (found == NONE || (like && type->loader == like->loader && !type->dumped))
+			found = names->order[low];
+	}
+	return found;
+}
+
+static uint8_t element_of(const struct type *type)
+{
+	static const struct {
+		const char *name;
+		uint8_t type;
+	} primitives[] = { { "boolean[]", BOOLEAN }, { "char[]", CHAR }, { "float[]", FLOAT }, { "double[]", DOUBLE },
+			   { "byte[]", BYTE },	     { "short[]", SHORT }, { "int[]", INT },	{ "long[]", LONG } };
+	const size_t len = strlen(type->name);
+	for (size_t i = 0; i < sizeof primitives / sizeof *primitives; i++)
+		if (!strcmp(type->name, primitives[i].name))
+			return primitives[i].type;
+	return type->kind == KIND_ARRAY || (len > 2 && !strcmp(type->name + len - 2, "[]")) ? OBJECT : 0;
+}
+
+/* Finds out what each type is. Classes that are only spoken of, and those that HPROF cannot do without, are added. */
+static void resolve_types(struct model *m)
+{
+	static const char *const needed[] = { "java.lang.Object", "java.lang.Class", "java.lang.Object[]" };
+	uint32_t *const places[] = { &m->object_type, &m->class_type, &m->object_array_type };
+	const size_t known = m->type_count;
+	struct by_name names = { .m = m, .count = known, .order = malloc((known + 1) * sizeof *names.order) };
+	if (!names.order) {
+		m->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < known; i++)
+		names.order[i] = (uint32_t)i;
+	qsort_r(names.order, known, sizeof *names.order, compare_names, m);
+	for (size_t i = 0; i < 3; i++) {
+		*places[i] = type_by_name(&names, needed[i], strlen(needed[i]), NULL);
+		if (*places[i] == NONE && add_type(m, needed[i], strlen(needed[i])))
+			*places[i] = (uint32_t)(m->type_count - 1);
+	}
+	for (size_t i = 0; i < known && !m->failed; i++) {
+		size_t len;
+		if (!names_class_of(m->types[i].name, &len))
+			continue;
+		const char *name = m->types[i].name + sizeof CLASS_OF - 1;
+		uint32_t of = type_by_name(&names, name, len, &m->types[i]);
+		for (size_t j = 0; of == NONE && j < 3; j++)
+			if (strlen(needed[j]) == len && !memcmp(needed[j], name, len))
+				of = *places[j];
+		if (of == NONE && add_type(m, name, len))
+			of = (uint32_t)(m->type_count - 1);
+		m->types[i].of = of;
+	}
+	free(names.order);
+	for (size_t i = 0; i < m->type_count; i++) {
+		struct type *type = &m->types[i];
+		const uint32_t super = type->super_id ? map_find(&m->type_map, type->super_id) : NONE;
+		type->super = super == i ? NONE : super;
+		type->element = element_of(type);
+		type->class_id = 8 * (uint64_t)(i + 1) + 1; /* no object's */
+	}
+	if (m->failed)
+		return;
+	struct type *class = &m->types[m->class_type], *array = &m->types[m->object_array_type];
+	if (class->super == NONE && m->class_type != m->object_type)
+		class->super = m->object_type;
+	if (array->super == NONE)
+		array->super = m->object_type;
+}
+
+/* How often the type and its superclasses have a field of this id: an object may name one more than once. */
+static unsigned count_field(const struct model *m, const struct type *type, uint64_t id)
+{
+	unsigned count = 0;
+	for (unsigned depth = 0; depth < DEPTH_MOST; depth++) {
+		for (uint32_t i = 0; i < type->field_count; i++)
+			count += type->fields[i] == id;
+		if (type->super == NONE)
+			break;
+		type = &m->types[type->super];
+	}
+	return count;
+}
+
+/* How often the id stands in a packed list before `at`. */
+unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id)
+{
+	unsigned count = 0;
+	uint64_t other;
+	while (list < at && next_number(&list, at, &other))
+		count += other == id;
+	return count;
+}
+
+/* Fields of an object that names them itself, as graphs before Android S do, become its type's. */
+static void survey_fields(struct model *m, struct type *type, const struct object *object)
+{
+	const uint8_t *at = object->fields, *end = at + object->fields_len;
+	uint64_t id;
+	for (unsigned i = 0; i < NAMED_MOST; i++) {
+		const uint8_t *before = at;
+		if (!next_number(&at, end, &id))
+			break;
+		/* Types with very many fields, and objects that name very many, are made to do harm. */
+		const uint64_t work = i + type->slots + type->field_count;
+		if (work > m->work)
+			break;
+		m->work -= work;
+		if (count_field(m, type, id) <= count_before(object->fields, before, id))
+			add_field(m, type, id);
+	}
+}
+
+/* The second pass: which objects are classes, and what else only they tell. */
+static void survey(void *context, const struct object *object)
+{
+	struct model *m = context;
+	const uint32_t number = model_type(m, object->type_id);
+	m->highest = object->id > m->highest ? object->id : m->highest;
+	if (number == NONE)
+		return;
+	struct type *type = &m->types[number];
+	if (type->of != NONE && object->id && !m->types[type->of].dumped) {
+		m->types[type->of].class_id = object->id * 8;
+		m->types[type->of].dumped = true;
+	}
+	type->internals |= object->internals_len > 0;
+	for (unsigned i = 0; object->has && i < NUMBERS; i++)
+		if (object->has & 1u << i && !strcmp(type->name, numbers[i].class))
+			type->numbers |= (uint8_t)(1u << i);
+	if (type->element)
+		return;
+	if (object->fields_len) {
+		survey_fields(m, type, object);
+		return;
+	}
+	uint32_t references = 0;
+	for (uint64_t i = 0; i < object->references_len; i++)
+		references += object->references[i] < 0x80;
+	if (references > type->slots && references - type->slots > type->extra)
+		type->extra = references - type->slots;
+}
+
+static void survey_all(struct model *m)
+{
+	struct reader reader = { .failed = false };
+	struct object object = { .id = 0 };
+	for (size_t i = 0; i < m->graph->packets && !m->failed; i++) {
+		m->starts[i] = (struct packet_start){ object.id, object.heap };
+		model_packet(m, &reader, i, &object, survey, m);
+		m->failed |= reader.failed;
+	}
+	reader_free(&reader);
+	for (size_t i = 0; i < m->type_count; i++) {
+		struct type *type = &m->types[i];
+		const uint32_t named = type->field_count;
+		for (uint32_t j = 0; j < type->extra && !m->failed; j++)
+			add_field(m, type, 0);
+		type->extra = type->field_count - named; /* as many as a class can have */
+	}
+}
+
+/* How long an instance is, own fields first, as HPROF has them. */
+static void lay_out(struct model *m)
+{
+	for (size_t i = 0; i < m->type_count; i++) {
+		struct type *type = &m->types[i];
+		uint32_t at = (uint32_t)i;
+		type->slots = 0;
+		type->width = 0;
+		type->plain = true;
+		for (unsigned depth = 0; at != NONE; depth++) {
+			const struct type *level = &m->types[at];
+			if (depth == DEPTH_MOST) {
+				notes_add(m->graph->notes, "classes with superclasses that go in a circle", NOTE_NO_OFFSET, 0,
+					  "%s", type->name);
+				type->super = NONE;
+				break;
+			}
+			type->slots += level->field_count;
+			type->plain &= !level->numbers && !level->internals && !level->extra;
+			type->width += (uint64_t)level->field_count * m->width + (level->internals ? m->width : 0);
+			for (unsigned j = 0; j < NUMBERS; j++)
+				type->width += level->numbers & 1u << j ? number_width(j) : 0;
+			at = level->super;
+		}
+	}
+}
+
+/* Types by id, for the one look-up that each object takes. */
+static void make_table(struct model *m)
+{
+	uint64_t highest = 0;
+	for (size_t i = 0; i < m->type_count; i++)
+		highest = m->types[i].id > highest ? m->types[i].id : highest;
+	if (highest >= TABLE_MOST || highest > 64 * (uint64_t)m->type_count + 4096)
+		return;
+	m->type_table = malloc((size_t)(highest + 1) * sizeof *m->type_table);
+	if (!m->type_table)
+		return;
+	for (uint64_t id = 0; id <= highest; id++)
+		m->type_table[id] = map_find(&m->type_map, id);
+	m->type_table_len = highest + 1;
+}
+
+bool model_open(struct model *m, struct heap_graph *graph)
+{
+	*m = (struct model){ .graph = graph, .starts = calloc(graph->packets + 1, sizeof *m->starts) };
+	m->failed = !m->starts;
+	m->work = 64 * graph->bytes + (UINT64_C(1) << 24);
+	if (!m->failed)
+		read_tables(m);
+	if (!m->failed)
+		resolve_types(m);
+	if (!m->failed) {
+		make_table(m);
+		lay_out(m);
+		survey_all(m);
+	}
+	/* ART's addresses fit 32 bits, and hprof-conv knows no others. */
+	m->width = m->highest >> 29 || m->type_count >> 28 ? 8 : 4;
+	if (!m->failed)
+		lay_out(m);
+	return !m->failed;
+}
+
+void model_close(struct model *m)
+{
+	for (size_t i = 0; i < m->type_count; i++) {
+		free(m->types[i].name);
+		free(m->types[i].fields);
+	}
+	for (size_t i = 0; i < m->name_count; i++)
+		free(m->names[i].name);
+	free(m->types);
+	free(m->names);
+	free(m->roots);
+	free(m->starts);
+	free(m->type_table);
+	free(m->type_map.keys);
+	free(m->type_map.values);
+	free(m->name_map.keys);
+	free(m->name_map.values);
+}

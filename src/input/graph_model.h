@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_model: what a heap graph describes: types with the fields of their instances, names, roots, and the objects
+ * one by one. Internal to heap_graph.c, which writes it all as HPROF.
+ *
+ * Two passes: one over types, names and roots, which may stand behind the objects that need them, and one over the
+ * objects for what only they tell: which ones are classes, and what fields they name themselves. Objects are not kept;
+ * model_packet() reads those of a packet again, in any thread.
+ */
+#ifndef HEAPFS_GRAPH_MODEL_H
+#define HEAPFS_GRAPH_MODEL_H
+
+#include "input/heap_graph.h"
+#include "input/proto.h"
+
+/* Types of values, by their numbers in HPROF. */
+enum { OBJECT = 2, BOOLEAN = 4, CHAR, FLOAT, DOUBLE, BYTE, SHORT, INT, LONG };
+
+#define NONE UINT32_MAX
+/* Superclasses above a class; what has more goes in a circle. */
+#define DEPTH_MOST 1000
+/* References of an object that names its own fields. */
+#define NAMED_MOST 4096
+
+/* Numbers that a graph carries, as fields of some classes. */
+enum { BITMAP_ID, BITMAP_SOURCE_ID, BITMAP_WIDTH, BITMAP_HEIGHT, REGISTRY_SIZE, VERSION_CODE, NUMBERS };
+struct number {
+	const char *class, *name;
+	uint8_t type;		/* INT or LONG */
+	uint8_t field;		/* of HeapGraphObject */
+};
+extern const struct number numbers[NUMBERS];
+
+static inline unsigned number_width(unsigned number)
+{
+	return numbers[number].type == LONG ? 8 : 4;
+}
+
+/* A map from numbers to numbers. */
+struct map {
+	uint64_t *keys;
+	uint32_t *values;	/* NONE: an empty slot */
+	size_t slots, count;
+};
+
+struct type {
+	uint64_t id, size, super_id, loader;
+	char *name;
+	uint64_t *fields;	/* ids of the names of its own reference fields */
+	uint32_t field_count, field_capacity;
+	uint32_t super;		/* number of its superclass, or NONE */
+	uint32_t of;		/* of a java.lang.Class<X>: number of X, or NONE */
+	uint32_t extra;		/* of its own fields the last ones, for references that no field is named for */
+	uint32_t slots;		/* references of an instance, superclasses' included */
+	uint64_t width;		/* bytes of an instance's values */
+	uint64_t class_id;	/* as in HPROF */
+	uint64_t name_id;	/* of its UTF8 record; the writer's */
+	uint8_t kind, element;	/* of a primitive array; OBJECT of another array; 0: no array */
+	uint8_t numbers;	/* a bit for each of `numbers` that it has */
+	bool dumped;		/* has a class object */
+	bool internals;		/* has runtimeInternalObjects */
+	bool plain;		/* nothing but named references, superclasses' included */
+};
+
+struct field_name {
+	uint64_t id;
+	char *name;		/* without its type and owner */
+	bool of_class;		/* the owner is java.lang.Class or java.lang.Object */
+	uint64_t name_id, static_id; /* of its UTF8 records; the writer's */
+};
+
+struct root {
+	uint64_t id;
+	unsigned type;
+};
+
+/* An object of the graph. Lists are packed varints. */
+struct object {
+	uint64_t id, type_id, size, base, numbers[NUMBERS];
+	const uint8_t *fields, *references, *internals;
+	uint64_t fields_len, references_len, internals_len;
+	unsigned heap, has;	/* a bit for each of `numbers` */
+};
+
+/* What is carried on from one packet to the next. */
+struct packet_start {
+	uint64_t id;
+	unsigned heap;
+};
+
+struct model {
+	struct heap_graph *graph;
+	struct type *types;
+	struct field_name *names;
+	struct root *roots;
+	struct packet_start *starts; /* one a packet */
+	size_t type_count, type_capacity, name_count, name_capacity, root_count, root_capacity;
+	struct map type_map, name_map;
+	uint32_t *type_table;	/* type numbers by id, where ids are small */
+	uint64_t type_table_len;
+	uint32_t class_type, object_type, object_array_type; /* numbers of java.lang.Class, Object, Object[] */
+	unsigned width;		/* of ids: 4, or 8 where an address needs it */
+	uint64_t highest;	/* id of an object */
+	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
+	bool failed;		/* no memory */
+};
+
+/* Reads all but the objects, and surveys those. False without memory. */
+bool model_open(struct model *model, struct heap_graph *graph);
+void model_close(struct model *model);
+
+/* A thread's means to read objects: joins lists that come in pieces. */
+struct reader {
+	struct joined {
+		uint8_t *data;
+		size_t capacity;
+	} joined[3];
+	bool failed;		/* no memory */
+};
+void reader_free(struct reader *reader);
+
+/* Calls for each object of a packet. `object` goes in as what is carried on, and comes out as the last one. */
+typedef void object_call(void *context, const struct object *object);
+void model_packet(const struct model *model, struct reader *reader, size_t packet, struct object *object,
+		  object_call *call, void *context);
+
+uint32_t map_find(const struct map *map, uint64_t key);
+
+/* The number of an object's type, or NONE. */
+static inline uint32_t model_type(const struct model *model, uint64_t id)
+{
+	return id < model->type_table_len ? model->type_table[id] : map_find(&model->type_map, id);
+}
+
+/* The next number of a packed list. */
+static inline bool next_number(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	return *at < end && proto_varint(at, end, value);
+}
+
+/* How often the id stands in a packed list before `at`. */
+unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id);
+
+#endif
