@@ -12,6 +12,10 @@ missing() {
 			echo 'int main(void) { return 0; }' |
 				clang -fsanitize=address,undefined -x c -o /dev/null - >/dev/null 2>&1 || printf '%s ' "$what"
 			;;
+		hprof-conv) # Debian keeps it out of the path
+			command -v hprof-conv >/dev/null 2>&1 || [ -x /usr/lib/android-sdk/platform-tools/hprof-conv ] ||
+				printf '%s ' "$what"
+			;;
 		lib:*) command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "${what#lib:}" || printf '%s ' "$what" ;;
 		*) command -v "$what" >/dev/null 2>&1 || printf '%s ' "$what" ;;
 		esac
