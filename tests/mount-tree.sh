@@ -196,7 +196,7 @@ fi
 ### An Android app's
 if mount_dump "$(sample sample)"; then
 	is "info.txt: device and process" \
-		"$(for key in 'android sdk' manufacturer model process; do value "$key"; done | tr '\n' ' ')" "35 Google Pixel 9 com.example.app "
+		"$(for key in 'android sdk' manufacturer model process package 'package version'; do value "$key"; done | tr '\n' ' ')" "35 Google Pixel 9 com.example.app com.example.app 4100 "
 	rows=$mnt/instances/com.example.app.Row
 	is "3000 instances: in parts, names padded" "$(entries "$rows")" "0000 2048 "
 	is "… of 2048 and the rest, in the order of the file" \

@@ -163,7 +163,11 @@ static void make_activity_thread(struct vm *vm)
 {
 	const uint64_t bind = vm_define(vm, "android.app.ActivityThread$AppBindData", vm->object,
 					"processName:L appInfo:L debugMode:I");
-	const uint64_t data = VM_NEW(vm, bind, vm_string(vm, "com.example.app"));
+	const uint64_t info = vm_define(vm, "android.content.pm.ApplicationInfo", vm->object,
+					"packageName:L processName:L longVersionCode:J targetSdkVersion:I");
+	const uint64_t name = vm_string(vm, "com.example.app");
+	const uint64_t application = VM_NEW(vm, info, name, name, 4100, 35);
+	const uint64_t data = VM_NEW(vm, bind, name, application);
 	const uint64_t id = vm_alloc(vm, 160), thread = vm_alloc(vm, 24);
 	const struct class_spec spec = {
 		.name = "android.app.ActivityThread",
