@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_container: any bytes as a file, opened for the dumps in it. Beyond what the sanitizers see: a file gives dumps or
- * a message, dumps and pictures lie within what was unpacked, and pictures that are listed are found under their names.
+ * fuzz_container: any bytes as a file, opened for the dumps in it, whose tree is walked. Beyond what the sanitizers see: a
+ * file gives dumps or a message, dumps and pictures lie within what was unpacked, and the tree keeps its promises (walk.h).
  *
- * Seeds: small traces, and gzip files of tests/mksample's small kinds. Run with -max_len=65536, and with TMPDIR set to a
+ * Seeds: small traces and heap graphs, and gzip files of tests/mksample's small kinds. Run with -max_len=65536, and with TMPDIR set to a
  * folder in memory, where the file is written to and unpacked.
  */
-#include "fixture.h"
+#include "walk.h"
 
 #include "input/container.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define DUMPS 3			/* of which the trees are made */
-#define PICTURES 50
+#define NODES 300		/* looked at in all */
 
 static void promise(bool kept, const char *what)
 {
@@ -34,41 +34,21 @@ static uint8_t sum_of(const uint8_t *data, uint64_t len)
 	return sum;
 }
 
-/* The same file must be found under each name. */
-static void look_into(struct tree *tree, uint64_t folder, uint64_t size)
-{
-	struct entries entries = { .most = PICTURES };
-	promise(!entries_list(&entries, tree, folder, 0), "bitmaps/trace cannot be listed");
-	for (size_t i = 2; i < entries.count; i++) {
-		struct stat st;
-		uint64_t ino;
-		promise(!tree_lookup(tree, folder, entries.list[i].name, &ino) && ino == entries.list[i].ino,
-			"a picture is listed, but another one is found");
-		promise(!tree_getattr(tree, ino, &st) && (uint64_t)st.st_size <= size, "a picture is larger than the file");
-	}
-	entries_free(&entries);
-}
-
 static void make_tree(const struct container *container, struct hprof *hprofs, unsigned count)
 {
 	static const struct tree_options options = { .links = true };
 	static const struct heap_options heap_options = { .threads = 1 };
 	struct heap heaps[DUMPS];
-	uint64_t folder;
 	for (unsigned i = 0; i < count; i++)
 		promise(!heap_open(&heaps[i], &hprofs[i], 0, &heap_options), "no memory");
 	const struct tree_source source = { &container->in, container->description, &container->notes };
 	struct tree *tree = tree_open(&source, heaps, count, &options);
 	promise(tree, "no tree");
-	struct entries entries = { .most = 0 };
-	promise(!entries_list(&entries, tree, TREE_ROOT, 0), "the top cannot be listed");
-	for (size_t i = 2; i < entries.count; i++) {
-		const uint64_t dump = count > 1 ? entries.list[i].ino : TREE_ROOT;
-		if ((count == 1 || S_ISDIR(entries.list[i].type)) && !tree_lookup(tree, dump, "bitmaps", &folder) &&
-		    !tree_lookup(tree, folder, "trace", &folder))
-			look_into(tree, folder, container->in.size);
-	}
-	entries_free(&entries);
+	struct opened o = { .tree = tree };
+	o.in.data = container->in.data;
+	o.in.size = container->in.size;
+	atomic_store(&o.in.good_end, container->in.size);
+	walk_tree(&o, NODES);
 	tree_close(tree);
 	for (unsigned i = 0; i < count; i++)
 		heap_close(&heaps[i]);
