@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Containers without a mount: every truncation of a small trace and of small gzip files, odd bytes as fields and as
- * beginnings of files, traces that are made to do harm.
+ * beginnings of files, a disk that is too small, traces and gzip files that are made to do harm.
  */
+#include "android/bitmap.h"
 #include "fixture.h"
 
 #include "input/container.h"
@@ -649,6 +650,76 @@ static void odd_packets(void **state)
 	}
 }
 
+/* --- several dumps in one tree --- */
+
+static void read_picture(struct tree *tree, const struct opened *o, const char *dump, struct text *text)
+{
+	struct entries entries = { .most = 0 };
+	uint64_t ino;
+	assert_int_equal(tree_lookup(tree, TREE_ROOT, dump, &ino), 0);
+	assert_int_equal(tree_lookup(tree, ino, "bitmaps", &ino), 0);
+	assert_int_equal(entries_list(&entries, tree, ino, 0), 0);
+	assert_true(entries.count > 2);
+	assert_int_equal(read_file(o, entries.list[entries.count - 1].ino, 0, 1 << 20, text), 0);
+	entries_free(&entries);
+}
+
+/* Two dumps with objects at the same offsets, and other pixels: compressed pictures of one are not those of the other. */
+static void compressed_pictures_of_two_dumps(void **state)
+{
+	static const struct tree_options options = { .links = true, .png_level = 1 };
+	static const struct heap_options heap_options = { .threads = 1 };
+	static const char *const names[] = { "dump-1-pid1", "dump-2-pid2" };
+	struct writer dump, trace;
+	struct opened_container c;
+	struct opened o;
+	struct hprof hprofs[2];
+	struct notes notes[2];
+	struct heap heaps[2];
+	struct text pictures[2] = { { 0 }, { 0 } };
+	(void)state;
+	assert_true(sample_make("bitmaps-16", &dump));
+	writer_init(&trace, 4);
+	put_chunk(&trace, 1, 1, dump.data, dump.len, 0, true);
+	opened_sample(&o, "bitmaps-16");
+	struct bitmaps *bitmaps = bitmaps_open(&o.heaps[0]);
+	assert_non_null(bitmaps);
+	for (uint32_t i = 0; i < bitmaps->count; i++)
+		if (bitmaps->list[i].source == SOURCE_BUFFER)
+			memset(dump.data + bitmaps->list[i].buffer, 0xff, 4);
+	bitmaps_close(bitmaps);
+	opened_close(&o);
+	put_chunk(&trace, 2, 1, dump.data, dump.len, 0, true);
+	open_bytes(&c, trace.data, trace.len, NULL);
+	assert_int_equal(c.rc, 0);
+	assert_int_equal(c.container.part_count, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		notes_init(&notes[i]);
+		assert_int_equal(hprof_open(&hprofs[i], part_of(&c, i), &notes[i], c.error, sizeof c.error), 0);
+		hprofs[i].traced = c.container.parts[i].dump;
+		assert_int_equal(heap_open(&heaps[i], &hprofs[i], 0, &heap_options), 0);
+	}
+	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes };
+	struct tree *tree = tree_open(&source, heaps, 2, &options);
+	assert_non_null(tree);
+	memset(&o, 0, sizeof o);
+	o.tree = tree;
+	for (unsigned i = 0; i < 2; i++)
+		read_picture(tree, &o, names[i], &pictures[i]);
+	assert_true(pictures[0].len != pictures[1].len || memcmp(pictures[0].data, pictures[1].data, pictures[0].len));
+	for (unsigned i = 0; i < 2; i++)
+		text_free(&pictures[i]);
+	tree_close(tree);
+	for (unsigned i = 0; i < 2; i++) {
+		heap_close(&heaps[i]);
+		hprof_close(&hprofs[i]);
+		notes_free(&notes[i]);
+	}
+	container_close(&c.container);
+	writer_free(&dump);
+	writer_free(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -667,6 +738,7 @@ int main(void)
 		cmocka_unit_test(compressed_packets),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
+		cmocka_unit_test(compressed_pictures_of_two_dumps),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

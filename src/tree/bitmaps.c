@@ -369,6 +369,7 @@ static bool encoded_read(const struct node *file, struct bitmap *bitmap, const s
 			 size_t len, uint8_t *out, uint64_t *size)
 {
 	struct encoded_cache *cache = &file->tree->encoded;
+	const uint64_t place = file->heap->in->base + bitmap->offset; /* dumps of a trace have the same offsets */
 	*size = atomic_load(&bitmap->encoded_size);
 	if (!out && *size)
 		return true;
@@ -376,7 +377,7 @@ static bool encoded_read(const struct node *file, struct bitmap *bitmap, const s
 	struct encoded *use = NULL, *oldest = &cache->kept[0];
 	for (unsigned i = 0; i < ENCODED_KEPT; i++) {
 		struct encoded *encoded = &cache->kept[i];
-		if (encoded->data && encoded->offset == bitmap->offset)
+		if (encoded->data && encoded->place == place)
 			use = encoded;
 		if (encoded->used < oldest->used)
 			oldest = encoded;
@@ -388,7 +389,7 @@ static bool encoded_read(const struct node *file, struct bitmap *bitmap, const s
 		if (!png_encode(pixels, file->tree->options.png_level, &data, &data_len)) {
 			use = oldest;
 			free(use->data);
-			*use = (struct encoded){ .data = data, .len = data_len, .offset = bitmap->offset };
+			*use = (struct encoded){ .data = data, .len = data_len, .place = place };
 			atomic_store(&bitmap->encoded_size, data_len);
 		}
 	}

@@ -172,7 +172,7 @@ struct encoded_cache {
 	struct encoded {
 		uint8_t *data;
 		size_t len;
-		uint64_t offset;	/* of the Bitmap object */
+		uint64_t place;		/* of the Bitmap object in the mapping, of which a dump may be a part */
 		uint64_t used;		/* when, by the clock */
 	} kept[ENCODED_KEPT];
 };
