@@ -12,9 +12,11 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -650,6 +652,54 @@ static void odd_packets(void **state)
 	}
 }
 
+/* --- a disk that is too small --- */
+
+/* Cut anywhere: what is shown lies within what was unpacked. */
+static void no_room(void **state)
+{
+	static const uint8_t picture[60] = "\x89PNG\r\n\x1a\n";
+	struct writer trace, message, packet;
+	struct rlimit before, limit;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	put_payload(&trace);
+	for (unsigned i = 0; i < 3; i++) {
+		writer_init(&message, 4);
+		writer_init(&packet, 4);
+		put_number(&message, 1, 1234);
+		put_field(&message, 2, "name", 4);
+		put_field(&message, 3, picture, sizeof picture);
+		put_message(&packet, 2129, &message);
+		put_message(&trace, 1, &packet);
+	}
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(trace.data, 1, trace.len, file), trace.len);
+	assert_int_equal(fclose(file), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	for (unsigned room = 0; room <= PAYLOAD + 3 * sizeof picture; room += 10) {
+		const struct container_options options = { .tmpdir = folder, .threads = 1 };
+		struct opened_container o;
+		limit = (struct rlimit){ room, before.rlim_max };
+		setrlimit(RLIMIT_FSIZE, &limit);
+		o.rc = container_open(&o.container, path, &options, o.error, sizeof o.error);
+		setrlimit(RLIMIT_FSIZE, &before);
+		assert_int_equal(o.rc != 0, room < CHUNK); /* chunks come whole or not at all */
+		assert_true(o.rc || room == PAYLOAD + 3 * sizeof picture ||
+			    find_note(&o.container.notes, "there is no room to unpack the rest"));
+		for (size_t i = 0; !o.rc && i < o.container.trace.dumps[0].picture_count; i++) {
+			const struct trace_picture *shown = &o.container.trace.dumps[0].pictures[i];
+			assert_true(shown->offset + shown->len <= o.container.in.size);
+			assert_memory_equal(o.container.in.data + shown->offset, picture, sizeof picture);
+		}
+		container_close(&o.container);
+	}
+	signal(SIGXFSZ, SIG_DFL);
+	writer_free(&trace);
+}
+
 /* --- several dumps in one tree --- */
 
 static void read_picture(struct tree *tree, const struct opened *o, const char *dump, struct text *text)
@@ -738,6 +788,7 @@ int main(void)
 		cmocka_unit_test(compressed_packets),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
+		cmocka_unit_test(no_room),
 		cmocka_unit_test(compressed_pictures_of_two_dumps),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

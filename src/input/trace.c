@@ -855,6 +855,11 @@ static bool unpack_pictures(struct trace *trace, struct spill *spill)
 					  "process %" PRIu32, found->pid);
 			continue;
 		}
+		/* First its bytes: of those for which there is no room nothing may tell. */
+		const uint64_t offset = trace->size;
+		if (!copy_place(trace, spill, &found->data, offset))
+			return false;
+		trace->size += found->data.len;
 		char *name = found->name.len ? text_at(trace, &found->name) : strdup("unnamed");
 		struct trace_picture *grown =
 			name ? reallocarray(dump->pictures, dump->picture_count + 1, sizeof *grown) : NULL;
@@ -863,10 +868,7 @@ static bool unpack_pictures(struct trace *trace, struct spill *spill)
 			continue;
 		}
 		dump->pictures = grown;
-		grown[dump->picture_count++] = (struct trace_picture){ name, trace->size, found->data.len };
-		if (!copy_place(trace, spill, &found->data, trace->size))
-			return false;
-		trace->size += found->data.len;
+		grown[dump->picture_count++] = (struct trace_picture){ name, offset, found->data.len };
 	}
 	return true;
 }
