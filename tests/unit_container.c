@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -597,6 +598,62 @@ static void compressed_packets(void **state)
 	free(packed);
 }
 
+/* CPU time of a file that is made to do harm, in seconds. Mostly a few tenths; sanitizers make it some times as much. */
+#define SECONDS_MOST 4
+
+static void open_quickly(struct opened_container *o, const struct writer *file)
+{
+	const clock_t before = clock();
+	open_bytes(o, file->data, file->len, NULL);
+	const double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+	if (seconds > SECONDS_MOST)
+		fail_msg("it took %.1f s to open %zu bytes", seconds, file->len);
+}
+
+static void put_empty(struct writer *w, unsigned field, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		put_field(w, field, "", 0);
+}
+
+/* What is known of a process is there once, however many dumps it has; and a stack has an end. */
+static void many_details(void **state)
+{
+	enum { DUMPS = 200, ENTRIES = 5000, FRAMES = 60000 };
+	struct writer trace, message, packet, frames;
+	struct opened_container o;
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	for (unsigned i = 0; i < DUMPS; i++)
+		put_chunk(&trace, 1, 1, payload, PAYLOAD, 0, true);
+	writer_init(&packet, 4);
+	writer_init(&message, 4);
+	put_number(&message, 1, 1);
+	put_empty(&message, 2, ENTRIES);
+	put_message(&packet, 68, &message);
+	writer_init(&message, 4);
+	writer_init(&frames, 4);
+	put_number(&message, 1, 1);
+	put_empty(&frames, 1, FRAMES);
+	put_message(&message, 8, &frames);
+	put_message(&packet, 131, &message);
+	put_message(&trace, 1, &packet);
+	open_quickly(&o, &trace);
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(o.container.part_count, DUMPS);
+	assert_true(o.container.in.size < DUMPS * PAYLOAD + ENTRIES * 30);
+	for (size_t i = 0; i < DUMPS; i++) {
+		const struct trace_dump *dump = o.container.parts[i].dump;
+		assert_true(dump->smaps_len > ENTRIES * 24 && dump->smaps_len <= o.container.in.size - dump->smaps);
+		assert_int_equal(memcmp(o.container.in.data + dump->smaps, "path\tfile", 9), 0);
+		assert_int_equal(strncmp(dump->details, "out of memory at: ()\n", 21), 0);
+		assert_true(strlen(dump->details) < 100000);
+	}
+	container_close(&o.container);
+	writer_free(&trace);
+}
+
 /* Chunks on both sides of a packet of 5 GiB, which takes no room on the disk. */
 static void beyond_4_gib(void **state)
 {
@@ -786,6 +843,7 @@ int main(void)
 		cmocka_unit_test(many_processes),
 		cmocka_unit_test(many_sequences),
 		cmocka_unit_test(compressed_packets),
+		cmocka_unit_test(many_details),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),

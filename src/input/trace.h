@@ -34,6 +34,7 @@ struct trace_dump {
 	uint64_t offset, len;	/* in the spill */
 	struct heap_graph *graph; /* NULL for an HprofDump */
 	char *details;		/* more lines for info.txt, or NULL */
+	bool details_shared;	/* they belong to an earlier dump of the process */
 	uint64_t smaps, smaps_len; /* a table of the process's memory mappings, in the spill; 0 without */
 	struct trace_picture *pictures;
 	size_t picture_count;
