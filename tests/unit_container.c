@@ -654,6 +654,40 @@ static void many_details(void **state)
 	writer_free(&trace);
 }
 
+/* As the JVM writes a file, but of the members behind the first one nothing is left but their headers, */
+static void many_members(void **state)
+{
+	enum { COUNT = 80000 };
+	static const char header[] = "\x1f\x8b\x08\0\0\0\0\0\0";
+	static const struct {
+		const char *rest;	/* what is behind them */
+		size_t len;
+	} kinds[] = {
+		{ "", 0 },
+		{ "\xff\xff\xff\xff\0\0\x20", 8 },		/* or a length of 2 MiB, */
+		{ "\0\xfa\xff\x05\0", 5 },		/* or a stored block that leads to the next one, and so to the file's end */
+	};
+	(void)state;
+	make_payload();
+	for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+		struct writer gzip;
+		struct opened_container o;
+		writer_init(&gzip, 4);
+		put_member(&gzip, payload, PAYLOAD, "HPROF BLOCKSIZE=1048576");
+		for (unsigned i = 0; i < COUNT; i++) {
+			put_bytes(&gzip, header, sizeof header);
+			put_bytes(&gzip, kinds[kind].rest, kinds[kind].len);
+		}
+		open_quickly(&o, &gzip);
+		assert_int_equal(o.rc, 0);
+		assert_true(part_of(&o, 0)->size < 128 << 20);
+		assert_memory_equal(part_of(&o, 0)->data, payload, PAYLOAD);
+		assert_true(o.container.notes.count > 0);
+		container_close(&o.container);
+		writer_free(&gzip);
+	}
+}
+
 /* Chunks on both sides of a packet of 5 GiB, which takes no room on the disk. */
 static void beyond_4_gib(void **state)
 {
@@ -844,6 +878,7 @@ int main(void)
 		cmocka_unit_test(many_sequences),
 		cmocka_unit_test(compressed_packets),
 		cmocka_unit_test(many_details),
+		cmocka_unit_test(many_members),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),

@@ -11,6 +11,12 @@
 /* The JVM's members hold a MiB each; what is much more was not its. */
 #define MEMBER_MOST (UINT64_C(2) << 20)
 #define TRAILER 8		/* CRC-32 and length of what the member holds */
+/* What a byte can be inflated to: deflate copies 258 bytes at a time, and says so in 2 bits. */
+#define RATIO_MOST 1032
+/* After so much damage the rest is inflated in order: to start threads for each member would cost more than it gains. */
+#define ROUNDS_MOST 64
+/* Bytes that may be inflated again, since a damaged member ran on into others; as many more as the file has. */
+#define AGAIN_MOST (UINT64_C(64) << 20)
 #define THREADS_MOST 16
 #define DAMAGED "the gzip data is damaged"
 #define GZIP_ONLY (15 + 16)	/* a window of 32 KiB, gzip's header and nothing else */
@@ -60,7 +66,7 @@ static bool written_by_jvm(const uint8_t *data, uint64_t len)
 static uint32_t member_size(const uint8_t *data, const struct member *member)
 {
 	const uint32_t size = member->to - member->from < 10 + TRAILER ? 0 : le32(data + member->to - 4);
-	return size > MEMBER_MOST ? 0 : size;
+	return size > MEMBER_MOST || size / RATIO_MOST > member->to - member->from ? 0 : size;
 }
 
 /* Finds where members seem to begin, and from the lengths in their trailers where their bytes go. */
@@ -103,6 +109,7 @@ struct team {
 	struct spill *spill;
 	const struct member *members;
 	size_t count;
+	uint64_t shift;		/* of all places */
 	_Atomic size_t next, failed; /* the first member that is not what it seemed */
 	_Atomic uint64_t done;
 };
@@ -118,7 +125,7 @@ static bool inflate_member(struct team *team, z_stream *z, const struct member *
 	z->next_out = out;
 	z->avail_out = size + 1; /* room for one too many */
 	return inflate(z, Z_FINISH) == Z_STREAM_END && !z->avail_in && z->avail_out == 1 &&
-	       spill_write(team->spill, out, size, member->at);
+	       spill_write(team->spill, out, size, member->at + team->shift);
 }
 
 static void *work(void *argument)
@@ -149,11 +156,15 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* Inflates members from number `first` on by all cores. The number of the first one that is not as it seemed. */
+/*
+ * Inflates members from number `first` on by all cores, to `shift` bytes behind their places. The number of the first
+ * one that is not as it seemed.
+ */
 static size_t unpack_members(struct gzip *gzip, struct spill *spill, const struct member *members, size_t first,
-			     size_t count)
+			     size_t count, uint64_t shift)
 {
-	struct team team = { .gzip = gzip, .spill = spill, .members = members, .count = count, .next = first, .failed = count };
+	struct team team = { .gzip = gzip, .spill = spill, .members = members, .count = count, .shift = shift, .next = first,
+			     .failed = count };
 	pthread_t threads[THREADS_MOST];
 	unsigned started = 0;
 	/* This thread works too. */
@@ -167,9 +178,9 @@ static size_t unpack_members(struct gzip *gzip, struct spill *spill, const struc
 	const size_t whole = atomic_load(&team.failed) < taken ? atomic_load(&team.failed) : taken;
 	gzip->members += whole - first;
 	if (whole < count)
-		gzip->size = members[whole].at;
+		gzip->size = members[whole].at + shift;
 	else if (count)
-		gzip->size = members[count - 1].at + member_size(gzip->data, &members[count - 1]);
+		gzip->size = members[count - 1].at + shift + member_size(gzip->data, &members[count - 1]);
 	return whole;
 }
 
@@ -283,27 +294,41 @@ static int unpack_in_order(struct stream *s, uint64_t from)
 /* Where unpack_rest() came to an end. */
 struct stop {
 	uint64_t member, at;	/* where the last member begins, in the file and in the spill */
+	uint64_t end;		/* how far in the file zlib came */
 	bool length_is_wrong;	/* in its trailer */
 };
+
+static bool stream_open(struct stream *s, struct gzip *gzip, struct spill *spill)
+{
+	*s = (struct stream){ .gzip = gzip, .spill = spill, .out = malloc(OUT_BYTES) };
+	if (s->out && !inflateInit2(&s->z, GZIP_ONLY))
+		return true;
+	free(s->out);
+	return false;
+}
+
+static void stream_close(struct stream *s)
+{
+	inflateEnd(&s->z);
+	free(s->out);
+}
 
 /*
  * Inflates from a place on, one member after another. `last_member` is where one is known to begin, or 0. 0, 1 if it
  * came to an end too early, -1 on an error.
  */
-static int unpack_rest(struct gzip *gzip, struct spill *spill, uint64_t from, uint64_t last_member, struct stop *stop)
+static int unpack_rest(struct stream *s, uint64_t from, uint64_t last_member, struct stop *stop)
 {
-	struct stream s = { .gzip = gzip, .spill = spill, .out = malloc(OUT_BYTES), .last_member = last_member,
-			    .member = from, .at = gzip->size };
-	if (!s.out || inflateInit2(&s.z, GZIP_ONLY)) {
-		free(s.out);
-		return -1;
-	}
-	s.z.next_out = s.out;
-	s.z.avail_out = OUT_BYTES;
-	const int rc = unpack_in_order(&s, from);
-	*stop = (struct stop){ s.member, s.at, s.z.msg && !strcmp(s.z.msg, "incorrect length check") };
-	inflateEnd(&s.z);
-	free(s.out);
+	inflateReset(&s->z);
+	s->last_member = last_member;
+	s->member = from;
+	s->at = s->gzip->size;
+	s->z.avail_in = 0;
+	s->z.msg = NULL;
+	s->z.next_out = s->out;
+	s->z.avail_out = OUT_BYTES;
+	const int rc = unpack_in_order(s, from);
+	*stop = (struct stop){ s->member, s->at, position(s), s->z.msg && !strcmp(s->z.msg, "incorrect length check") };
 	return rc;
 }
 
@@ -323,8 +348,8 @@ static void write_zeros(struct spill *spill, uint64_t from, uint64_t to)
  * Of what comes after damage: which member is next, and where its bytes go. Its place follows from the length in the
  * trailer before it, unless that is what is damaged. How far zlib came says nothing: it may have run on past the end.
  */
-static size_t resume_after(struct gzip *gzip, struct spill *spill, struct member *members, size_t count, size_t i,
-			   const struct stop *stop)
+static size_t resume_after(struct gzip *gzip, struct spill *spill, const struct member *members, size_t count, size_t i,
+			   const struct stop *stop, uint64_t *shift)
 {
 	while (i < count && members[i].from <= stop->member)
 		i++;
@@ -332,13 +357,13 @@ static size_t resume_after(struct gzip *gzip, struct spill *spill, struct member
 		return i;
 	const struct member damaged = { .from = stop->member, .to = members[i].from };
 	const uint64_t size = stop->length_is_wrong ? 0 : member_size(gzip->data, &damaged);
-	const uint64_t to = size ? stop->at + size : gzip->size, shift = to - members[i].at;
+	const uint64_t to = size ? stop->at + size : gzip->size;
 	write_zeros(spill, gzip->size, to);
 	if (to > gzip->size)
 		notes_add(gzip->notes, "zeros stand for what damaged gzip members held", NOTE_NO_OFFSET, to - gzip->size,
 			  "bytes %llu to %llu", (unsigned long long)gzip->size, (unsigned long long)to - 1);
-	for (size_t j = i; j < count; j++)
-		members[j].at += shift;
+	gzip->size = to;
+	*shift = to - members[i].at;
 	return i;
 }
 
@@ -349,25 +374,37 @@ static size_t resume_after(struct gzip *gzip, struct spill *spill, struct member
 static int unpack_jvm(struct gzip *gzip, struct spill *spill)
 {
 	size_t count, i = 0;
+	uint64_t shift = 0, again = 0;
 	struct stop stop;
+	struct stream stream;
 	bool damaged = false;
 	struct member *members = find_members(gzip->data, gzip->len, &count);
-	if (!members)
+	if (!members || !stream_open(&stream, gzip, spill)) {
+		free(members);
 		return -1;
+	}
 	int rc = 0;
-	while (i < count && !spill->full && !spill->error) {
-		i = unpack_members(gzip, spill, members, i, count);
+	for (unsigned rounds = 0; i < count && !spill->full && !spill->error; rounds++) {
+		if (rounds < ROUNDS_MOST)
+			i = unpack_members(gzip, spill, members, i, count, shift);
 		if (i == count || spill->error)
 			break;
 		/* What other threads wrote further on took room that is wanted here. */
 		if (spill->full)
 			spill_cut(spill, gzip->size);
-		rc = unpack_rest(gzip, spill, members[i].from, members[count - 1].from, &stop);
+		rc = unpack_rest(&stream, members[i].from, members[count - 1].from, &stop);
 		if (rc <= 0)
 			break;
 		damaged = true;
-		i = resume_after(gzip, spill, members, count, i, &stop);
+		i = resume_after(gzip, spill, members, count, i, &stop, &shift);
+		again += i < count && stop.end > members[i].from ? stop.end - members[i].from : 0;
+		if (again > AGAIN_MOST + gzip->len) {
+			notes_add(gzip->notes, "too much damage to look for more gzip members", members[i].from,
+				  gzip->len - members[i].from, NULL);
+			break;
+		}
 	}
+	stream_close(&stream);
 	free(members);
 	return rc < 0 ? rc : damaged;
 }
@@ -375,9 +412,15 @@ static int unpack_jvm(struct gzip *gzip, struct spill *spill)
 int gzip_unpack(struct gzip *gzip, struct spill *spill)
 {
 	struct stop stop;
+	struct stream stream;
+	int rc = -1;
 	gzip->members = gzip->size = 0;
-	const int rc = written_by_jvm(gzip->data, gzip->len) ? unpack_jvm(gzip, spill) :
-							       unpack_rest(gzip, spill, 0, 0, &stop);
+	if (written_by_jvm(gzip->data, gzip->len)) {
+		rc = unpack_jvm(gzip, spill);
+	} else if (stream_open(&stream, gzip, spill)) {
+		rc = unpack_rest(&stream, 0, 0, &stop);
+		stream_close(&stream);
+	}
 	gzip->whole = !rc && !spill->full && !spill->error;
 	if (spill->full)
 		notes_add(gzip->notes, "there is no room to unpack the rest", NOTE_NO_OFFSET, 0, "%s took %llu bytes",
