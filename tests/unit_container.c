@@ -688,6 +688,112 @@ static void many_members(void **state)
 	}
 }
 
+static void put_type(struct writer *graph, uint64_t id, const char *name, uint64_t super)
+{
+	struct writer type;
+	writer_init(&type, 4);
+	put_number(&type, 1, id);
+	put_field(&type, 3, name, strlen(name));
+	if (super)
+		put_number(&type, 5, super);
+	put_message(graph, 9, &type);
+}
+
+/* An object of type 1 at the next address, with so many fields that it names itself, and null references. */
+static void put_node(struct writer *graph, unsigned fields, unsigned references, bool same)
+{
+	struct writer object, names, nulls;
+	writer_init(&object, 4);
+	writer_init(&names, 4);
+	writer_init(&nulls, 4);
+	put_number(&object, 7, 1);
+	put_number(&object, 2, 1);
+	for (unsigned i = 0; i < fields; i++)
+		put_varint(&names, same ? 1 : i + 1);
+	for (unsigned i = 0; i < references; i++)
+		put_varint(&nulls, 0);
+	if (fields)
+		put_message(&object, 4, &names);
+	else
+		writer_free(&names);
+	if (references)
+		put_message(&object, 5, &nulls);
+	else
+		writer_free(&nulls);
+	put_message(graph, 2, &object);
+}
+
+/* Opens a trace of one graph, which must be read to its end. Its notes are the container's until it is closed. */
+static void open_graph(struct opened_container *o, struct writer *graph)
+{
+	struct writer trace, packet;
+	writer_init(&trace, 4);
+	writer_init(&packet, 4);
+	put_number(&packet, 10, 1);
+	put_message(&packet, 56, graph);
+	put_message(&trace, 1, &packet);
+	open_quickly(o, &trace);
+	writer_free(&trace);
+	assert_int_equal(o->rc, 0);
+	assert_true(o->container.in.size < 200 << 20);
+	/* The image is whole: its last record is HEAP_DUMP_END. */
+	const struct input *in = part_of(o, 0);
+	assert_memory_equal(in->data + in->size - 9, "\x2c\0\0\0\0\0\0\0\0", 9);
+}
+
+/* Heap graphs whose classes and objects cost more than their bytes: in time, or in what is written for them. */
+static void graphs_made_to_do_harm(void **state)
+{
+	struct writer graph;
+	struct opened_container o;
+	const struct note *note;
+	(void)state;
+	/* One object makes its class wide, and so all others. */
+	writer_init(&graph, 4);
+	put_type(&graph, 1, "A", 0);
+	put_node(&graph, 0, 60000, false);
+	for (unsigned i = 0; i < 100000; i++)
+		put_node(&graph, 0, 0, false);
+	open_graph(&o, &graph);
+	note = find_note(&o.container.trace.dumps[0].notes,
+			 "objects that are left out, since they have many fields and hardly a reference");
+	assert_non_null(note);
+	assert_int_equal(note->count + o.container.trace.dumps[0].graph->objects, 100001);
+	container_close(&o.container);
+	/* Objects that name fields, each of which has to be looked for. */
+	for (unsigned same = 0; same < 2; same++) {
+		writer_init(&graph, 4);
+		put_type(&graph, 1, "A", 0);
+		for (unsigned i = 0; i < 120; i++)
+			put_node(&graph, 4096, 4096, same);
+		open_graph(&o, &graph);
+		assert_non_null(find_note(&o.container.trace.dumps[0].notes,
+					  "named fields that are left out, since there are too many to look through"));
+		assert_int_equal(o.container.trace.dumps[0].graph->objects, 120);
+		container_close(&o.container);
+	}
+	/* Superclasses without end, in both orders, and in a circle. */
+	for (unsigned kind = 0; kind < 3; kind++) {
+		enum { COUNT = 100000 };
+		writer_init(&graph, 4);
+		for (unsigned i = 1; i <= COUNT; i++)
+			put_type(&graph, i, "", kind == 0 ? i + 1 : kind == 1 ? i - 1 : i % COUNT + 1);
+		open_graph(&o, &graph);
+		note = find_note(&o.container.trace.dumps[0].notes, "classes with superclasses that go in a circle");
+		assert_int_equal(note ? note->count : 0, kind == 2);
+		assert_non_null(find_note(&o.container.trace.dumps[0].notes, "classes with more superclasses than can be"));
+		container_close(&o.container);
+	}
+	/* Classes of one name, and class objects of as many. */
+	writer_init(&graph, 4);
+	for (unsigned i = 1; i <= 50000; i++)
+		put_type(&graph, i, "X", 0);
+	for (unsigned i = 0; i < 25000; i++)
+		put_type(&graph, 100000 + i, "java.lang.Class<X>", 0);
+	open_graph(&o, &graph);
+	container_close(&o.container);
+}
+
 /* Chunks on both sides of a packet of 5 GiB, which takes no room on the disk. */
 static void beyond_4_gib(void **state)
 {
@@ -879,6 +985,7 @@ int main(void)
 		cmocka_unit_test(compressed_packets),
 		cmocka_unit_test(many_details),
 		cmocka_unit_test(many_members),
+		cmocka_unit_test(graphs_made_to_do_harm),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),
