@@ -794,6 +794,68 @@ static void graphs_made_to_do_harm(void **state)
 	container_close(&o.container);
 }
 
+/* A packet whose packets, with many zeros behind them, are compressed. */
+static void put_compressed(struct writer *trace, struct writer *packets)
+{
+	enum { ZEROS = 30 << 20 };
+	uint8_t *zeros = calloc(ZEROS, 1);
+	struct writer packet;
+	assert_non_null(zeros);
+	writer_init(&packet, 4);
+	put_field(&packet, 999, zeros, ZEROS);
+	put_message(packets, 1, &packet);
+	uLongf len = compressBound(packets->len);
+	uint8_t *packed = malloc(len);
+	assert_non_null(packed);
+	assert_int_equal(compress2(packed, &len, packets->data, packets->len, 9), Z_OK);
+	writer_init(&packet, 4);
+	put_field(&packet, 50, packed, len);
+	put_message(trace, 1, &packet);
+	writer_free(packets);
+	free(zeros);
+	free(packed);
+}
+
+/* Two compressed packets, of which each has every other chunk: they are not inflated again for each. */
+static void alternating_packets(void **state)
+{
+	enum { CHUNKS = 3000 };
+	struct writer trace, halves[2];
+	struct opened_container o;
+	(void)state;
+	make_payload();
+	writer_init(&trace, 4);
+	for (unsigned i = 0; i < 2; i++)
+		writer_init(&halves[i], 4);
+	for (unsigned i = 0; i < CHUNKS; i++)
+		put_chunk(&halves[i % 2], 1, 1, payload, CHUNK, i, i == CHUNKS - 1);
+	for (unsigned i = 0; i < 2; i++)
+		put_compressed(&trace, &halves[i]);
+	open_quickly(&o, &trace);
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(part_of(&o, 0)->size, CHUNKS * CHUNK);
+	assert_memory_equal(part_of(&o, 0)->data, payload, CHUNK);
+	const struct note *note = find_note(&o.container.notes, "packets that cannot be inflated again");
+	assert_non_null(note);
+	assert_int_equal(note->bytes, note->count * CHUNK);
+	container_close(&o.container);
+	writer_free(&trace);
+	/* In the order of the chunks there is no need to. */
+	writer_init(&trace, 4);
+	for (unsigned i = 0; i < 2; i++)
+		writer_init(&halves[i], 4);
+	for (unsigned i = 0; i < CHUNKS; i++)
+		put_chunk(&halves[2 * i / CHUNKS], 1, 1, payload, CHUNK, i, i == CHUNKS - 1);
+	for (unsigned i = 0; i < 2; i++)
+		put_compressed(&trace, &halves[i]);
+	open_quickly(&o, &trace);
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(part_of(&o, 0)->size, CHUNKS * CHUNK);
+	assert_int_equal(o.container.notes.count, 0);
+	container_close(&o.container);
+	writer_free(&trace);
+}
+
 /* Chunks on both sides of a packet of 5 GiB, which takes no room on the disk. */
 static void beyond_4_gib(void **state)
 {
@@ -986,6 +1048,7 @@ int main(void)
 		cmocka_unit_test(many_details),
 		cmocka_unit_test(many_members),
 		cmocka_unit_test(graphs_made_to_do_harm),
+		cmocka_unit_test(alternating_packets),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),

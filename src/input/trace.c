@@ -27,6 +27,12 @@ enum {
 
 /* The documented size is below half a MiB; more than this is made to do harm. */
 #define INFLATED_MOST (UINT64_C(64) << 20)
+/*
+ * Compressed packets are inflated again for what is copied out of them: mostly once, and as often as dumps have chunks
+ * in one. So much in all, a floor and some times what is wanted, and then no more.
+ */
+#define AGAIN_FLOOR (UINT64_C(256) << 20)
+#define AGAIN_EACH 8
 #define PROCESSES_MOST 65536
 #define SEQUENCE_BITS 17	/* of the table of packet sequences, which is filled by half at most */
 #define PICTURES_MOST 100000
@@ -107,6 +113,7 @@ struct trace_state {
 	uint8_t *inflated;
 	size_t inflated_len, inflated_capacity;
 	uint64_t inflated_from;	/* its place in the trace; 0: none */
+	uint64_t again, again_most; /* bytes that were inflated again, and that may be; 0: the first time is not over */
 	bool no_memory;
 };
 
@@ -142,6 +149,10 @@ static bool inflate_packet(struct trace *trace, uint64_t from, uint64_t len)
 	struct trace_state *state = trace->state;
 	if (state->inflated_from == from)
 		return true;
+	if (state->again_most && state->again > state->again_most) {
+		notes_add(trace->notes, "compressed packets that would have to be inflated too often", from, 0, NULL);
+		return false;
+	}
 	state->inflated_from = 0;
 	state->inflated_len = 0;
 	z_stream z = { .next_in = (uint8_t *)(uintptr_t)trace->data + from, .avail_in = (uInt)len };
@@ -163,6 +174,7 @@ static bool inflate_packet(struct trace *trace, uint64_t from, uint64_t len)
 		state->inflated_len = state->inflated_capacity - z.avail_out;
 	}
 	inflateEnd(&z);
+	state->again += state->again_most ? state->inflated_len : 0;
 	/* What came before damage is of use, too. */
 	if (rc != Z_STREAM_END)
 		notes_add(trace->notes, "compressed packets that cannot be inflated whole", from, 0, NULL);
@@ -563,11 +575,16 @@ uint64_t trace_estimate(const struct trace *trace)
 	return size;
 }
 
+static void note_lost(struct trace *trace, const struct place *place)
+{
+	notes_add(trace->notes, "packets that cannot be inflated again", place->packed, place->len, NULL);
+}
+
 static bool copy_place(struct trace *trace, struct spill *spill, const struct place *place, uint64_t to)
 {
 	const uint8_t *data = bytes_at(trace, place);
 	if (!data) {
-		notes_add(trace->notes, "packets that cannot be inflated again", place->packed, place->len, NULL);
+		note_lost(trace, place);
 		return true;
 	}
 	for (uint64_t done = 0; done < place->len;) {
@@ -670,8 +687,12 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 static const uint8_t *graph_packet(void *context, size_t number, uint64_t *len)
 {
 	struct graphing *g = context;
-	*len = g->packets[number].len;
-	return bytes_at(g->trace, &g->packets[number]);
+	const struct place *place = &g->packets[number];
+	const uint8_t *data = bytes_at(g->trace, place);
+	*len = place->len;
+	if (!data)
+		note_lost(g->trace, place);
+	return data;
 }
 
 static bool write_graph(struct trace *trace, struct spill *spill, struct graphing *g, struct trace_dump *dump)
@@ -927,6 +948,7 @@ int trace_unpack(struct trace *trace, struct spill *spill)
 		return -1;
 	const size_t most = trace->dump_count;
 	trace->dump_count = 0;
+	state->again_most = AGAIN_FLOOR + AGAIN_EACH * trace_estimate(trace);
 	bool fits = true;
 	for (size_t i = 0; i < state->gathering_count && trace->dump_count < most && fits; i++) {
 		struct gathering *g = &state->gatherings[i];
