@@ -794,6 +794,56 @@ static void graphs_made_to_do_harm(void **state)
 	container_close(&o.container);
 }
 
+/* Addresses that do not fit where those of the objects do, or nowhere, are not cut to those of other objects. */
+static void graph_addresses(void **state)
+{
+	static const uint64_t ids[] = { 1, UINT64_C(1) << 29 | 1, UINT64_C(1) << 61 | 1 };
+	(void)state;
+	for (unsigned wide = 0; wide < 2; wide++) {
+		struct writer graph, object, list, roots;
+		struct opened_container o;
+		writer_init(&graph, 4);
+		put_type(&graph, 1, "A", 0);
+		for (unsigned i = 0; i < 3; i++) {
+			writer_init(&object, 4);
+			writer_init(&list, 4);
+			put_number(&object, 1, i == 1 ? 2 : ids[i]); /* two objects, and one at no address */
+			put_number(&object, 2, 1);
+			put_field(&object, 4, "", 0);
+			put_field(&object, 4, "", 0);
+			for (unsigned j = 0; j < 3; j++)
+				put_varint(&list, ids[j]);
+			put_message(&object, 5, &list);
+			put_message(&graph, 2, &object);
+		}
+		if (wide) {
+			writer_init(&object, 4);
+			put_number(&object, 1, ids[1]);
+			put_number(&object, 2, 1);
+			put_message(&graph, 2, &object);
+		}
+		writer_init(&roots, 4);
+		for (unsigned j = 0; j < 3; j++)
+			put_number(&roots, 1, ids[j]);
+		put_message(&graph, 7, &roots);
+		open_graph(&o, &graph);
+		const struct trace_dump *dump = &o.container.trace.dumps[0];
+		const struct note *note = find_note(&dump->notes, "references to addresses that no object has, shown as null");
+		assert_int_equal(dump->graph->objects, 2 + wide);
+		assert_int_equal(dump->graph->references, 2 * (1 + wide));
+		assert_int_equal(dump->graph->roots, 1 + wide);
+		assert_non_null(note);
+		assert_int_equal(note->count, 2 * (2 - wide));
+		note = find_note(&dump->notes, "gc roots at addresses that no object has");
+		assert_non_null(note);
+		assert_int_equal(note->count, 2 - wide);
+		note = find_note(&dump->notes, "objects without an address");
+		assert_non_null(note);
+		assert_int_equal(note->count, 1);
+		container_close(&o.container);
+	}
+}
+
 /* A packet whose packets, with many zeros behind them, are compressed. */
 static void put_compressed(struct writer *trace, struct writer *packets)
 {
@@ -1049,6 +1099,7 @@ int main(void)
 		cmocka_unit_test(many_members),
 		cmocka_unit_test(graphs_made_to_do_harm),
 		cmocka_unit_test(alternating_packets),
+		cmocka_unit_test(graph_addresses),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),
