@@ -1079,6 +1079,72 @@ static void compressed_pictures_of_two_dumps(void **state)
 	writer_free(&trace);
 }
 
+/* Each of many pictures of a trace is found under the name that it is listed by, whatever it is called. */
+static void names_of_pictures(void **state)
+{
+	enum { COUNT = 15000 };
+	static const struct tree_options options = { .links = true };
+	static const struct heap_options heap_options = { .threads = 1 };
+	static const uint8_t picture[13] = "\x89PNG\r\n\x1a\n";
+	static const char *const odd[] = { "x", "x", "3-x", "1-x", "01-x", "", "%", "%25", "a/b", "a%2Fb", "..", ".", "-", "12", "7-",
+					   "\xff", "caf\xc3\xa9", "%zz", "5-%", "~", "\n\t:*?" };
+	enum { ODD = sizeof odd / sizeof *odd };
+	struct writer trace, message, packet;
+	struct opened_container c;
+	struct hprof hprof;
+	struct notes notes;
+	struct heap heap;
+	struct entries entries = { .most = 0 };
+	uint64_t ino, found;
+	char name[400];
+	(void)state;
+	writer_init(&trace, 4);
+	make_payload();
+	put_chunk(&trace, 1, 1, payload, PAYLOAD, 0, true);
+	for (unsigned i = 0; i < COUNT; i++) {
+		if (i < ODD)
+			snprintf(name, sizeof name, "%s", odd[i]);
+		else if (i < ODD + 20) /* all but the first and the last byte are the same, and too many */
+			snprintf(name, sizeof name, "%u%0300u", i % 2, i);
+		else
+			snprintf(name, sizeof name, "%u", i);
+		writer_init(&message, 4);
+		writer_init(&packet, 4);
+		put_number(&message, 1, 1);
+		put_field(&message, 2, name, strlen(name));
+		put_field(&message, 3, picture, sizeof picture);
+		put_message(&packet, 2129, &message);
+		put_message(&trace, 1, &packet);
+	}
+	open_bytes(&c, trace.data, trace.len, NULL);
+	writer_free(&trace);
+	assert_int_equal(c.rc, 0);
+	notes_init(&notes);
+	assert_int_equal(hprof_open(&hprof, part_of(&c, 0), &notes, c.error, sizeof c.error), 0);
+	hprof.traced = c.container.parts[0].dump;
+	assert_int_equal(heap_open(&heap, &hprof, 0, &heap_options), 0);
+	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes };
+	struct tree *tree = tree_open(&source, &heap, 1, &options);
+	assert_non_null(tree);
+	assert_int_equal(tree_lookup(tree, TREE_ROOT, "bitmaps", &ino), 0);
+	assert_int_equal(tree_lookup(tree, ino, "trace", &ino), 0);
+	assert_int_equal(entries_list(&entries, tree, ino, 0), 0);
+	assert_int_equal(entries.count, COUNT + 2);
+	const clock_t before = clock();
+	for (size_t i = 2; i < entries.count; i++)
+		if (tree_lookup(tree, ino, entries.list[i].name, &found) || found != entries.list[i].ino)
+			fail_msg("\"%s\" is listed, but not found", entries.list[i].name);
+	assert_true((double)(clock() - before) / CLOCKS_PER_SEC < SECONDS_MOST);
+	assert_int_equal(tree_lookup(tree, ino, "no such name", &found), ENOENT);
+	assert_int_equal(tree_lookup(tree, ino, "1", &found), ENOENT);
+	entries_free(&entries);
+	tree_close(tree);
+	heap_close(&heap);
+	hprof_close(&hprof);
+	notes_free(&notes);
+	container_close(&c.container);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1104,6 +1170,7 @@ int main(void)
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(compressed_pictures_of_two_dumps),
+		cmocka_unit_test(names_of_pictures),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

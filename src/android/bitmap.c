@@ -268,7 +268,7 @@ static bool looks_numbered(const struct trace_picture *pictures, size_t count, u
 /* Finds which names of pictures are not theirs alone. -1 without memory. */
 static int find_numbered(struct bitmaps *bitmaps, struct trace_picture *pictures, uint32_t count)
 {
-	uint32_t *by_name = calloc(count + 1, sizeof *by_name);
+	uint32_t *by_name = bitmaps->by_name = calloc(count + 1, sizeof *by_name);
 	if (!by_name)
 		return -1;
 	for (uint32_t i = 0; i < count; i++)
@@ -278,8 +278,22 @@ static int find_numbered(struct bitmaps *bitmaps, struct trace_picture *pictures
 		bitmaps->traced[by_name[i]].numbered =
 			(i && !strcmp(pictures[by_name[i]].name, pictures[by_name[i - 1]].name)) ||
 			looks_numbered(pictures, count, by_name[i]);
-	free(by_name);
 	return 0;
+}
+
+uint32_t traced_by_name(const struct bitmaps *bitmaps, const char *name)
+{
+	uint32_t low = 0, high = bitmaps->traced_count;
+	const struct trace_picture *pictures = high ? bitmaps->heap->hprof->traced->pictures : NULL;
+	while (low < high) {
+		const uint32_t mid = low + (high - low) / 2;
+		if (strcmp(pictures[bitmaps->by_name[mid]].name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < bitmaps->traced_count && !strcmp(pictures[bitmaps->by_name[low]].name, name) ? bitmaps->by_name[low] :
+												    UINT32_MAX;
 }
 
 static int read_traced(struct bitmaps *bitmaps)
@@ -518,6 +532,7 @@ void bitmaps_close(struct bitmaps *bitmaps)
 		free(bitmaps->pictures);
 		free(bitmaps->by_slot);
 		free(bitmaps->traced);
+		free(bitmaps->by_name);
 	}
 	free(bitmaps);
 }

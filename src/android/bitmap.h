@@ -87,6 +87,7 @@ struct bitmaps {
 	uint32_t *by_slot;	/* pictures by slot */
 	uint32_t picture_count;
 	struct picture *traced;	/* those of the trace that the dump came in, in its order; offsets are of the dump's input */
+	uint32_t *by_name;	/* numbers of those of the trace, in the order of their names */
 	uint32_t traced_count, traced_shown;
 	uint32_t left_out;	/* Bitmaps past BITMAPS_MOST */
 	uint32_t absent_pictures; /* whose bytes are not in the dump */
@@ -123,6 +124,9 @@ static inline bool picture_is_orphan(const struct picture *picture)
 {
 	return !picture->claimed;
 }
+
+/* The first picture of the trace that is called so there; UINT32_MAX if there is none. */
+uint32_t traced_by_name(const struct bitmaps *bitmaps, const char *name);
 
 /* The pixels of a bitmap of SOURCE_BUFFER; false if they are gone. */
 bool bitmap_pixels(const struct bitmaps *bitmaps, const struct bitmap *bitmap, struct pixels *pixels);

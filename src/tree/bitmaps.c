@@ -227,19 +227,54 @@ void list_trace_pictures(const struct node *folder, uint64_t from, struct listin
 	text_free(&name);
 }
 
+static bool is_named(const struct bitmaps *bitmaps, uint32_t number, const char *name)
+{
+	struct text text = { 0 };
+	const bool same = number < bitmaps->traced_count && !bitmaps->traced[number].chosen &&
+			  put_trace_name(&text, bitmaps, number) && text.len == strlen(name) &&
+			  !memcmp(text.data, name, text.len);
+	text_free(&text);
+	return same;
+}
+
+/* The name that is escaped so. */
+static void unescape(const char *name, char own[NAME_MOST + 1])
+{
+	size_t len = 0;
+	if (!strcmp(name, "%")) /* of no name */
+		name = "";
+	for (uint64_t byte; *name && len < NAME_MOST; len++) {
+		char digits[3] = { 0 };
+		for (unsigned i = 0; *name == '%' && i < 2 && name[1 + i]; i++)
+			digits[i] = (char)(name[1 + i] >= 'A' && name[1 + i] <= 'F' ? name[1 + i] - 'A' + 'a' : name[1 + i]);
+		const bool escaped = digits[1] && name_parse_hex(digits + (digits[0] == '0'), 2u - (digits[0] == '0'), &byte);
+		own[len] = escaped ? (char)byte : *name;
+		name += escaped ? 3 : 1;
+	}
+	own[len] = 0;
+}
+
 bool lookup_trace_picture(const struct node *folder, const char *name, struct node *child)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(folder);
-	struct text text = { 0 };
-	bool found = false;
-	for (uint32_t i = 0; bitmaps && !found && i < bitmaps->traced_count; i++) {
-		found = !bitmaps->traced[i].chosen && put_trace_name(&text, bitmaps, i) && text.len == strlen(name) &&
-			!memcmp(text.data, name, text.len);
-		if (found)
-			*child = node_make(folder, KIND_TRACE_PICTURE, part_key(folder, i));
+	char own[NAME_MOST + 1] = "";
+	uint64_t number;
+	if (!bitmaps || strlen(name) > NAME_MOST)
+		return false;
+	const size_t len = strlen(name), digits = strcspn(name, "-");
+	if (!name_parse_decimal(name, digits, 0, &number) || number > UINT32_MAX ||
+	    !is_named(bitmaps, (uint32_t)number, name)) {
+		unescape(name, own);
+		number = traced_by_name(bitmaps, own);
 	}
-	text_free(&text);
-	return found;
+	/* One that was cut does not say what it was. */
+	if (!is_named(bitmaps, (uint32_t)number, name) && len > 9 && name[len - 9] == '~')
+		for (number = 0; number < bitmaps->traced_count && !is_named(bitmaps, (uint32_t)number, name);)
+			number++;
+	if (!is_named(bitmaps, (uint32_t)number, name))
+		return false;
+	*child = node_make(folder, KIND_TRACE_PICTURE, part_key(folder, (uint32_t)number));
+	return true;
 }
 
 bool trace_picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
