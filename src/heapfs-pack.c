@@ -127,7 +127,7 @@ static bool is_picture(const uint8_t *data, uint64_t len)
 /* 0, 1 for what is no picture, -1 with errno. */
 static int write_picture(struct packer *packer, int folder, const char *name)
 {
-	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not block it */
 	struct stat st;
 	uint8_t *data = NULL;
 	int rc = -1;

@@ -368,6 +368,9 @@ for file in "$tmp/cut.gz" "$gz/damaged-crc.gz"; do
 	check "unpacked, ${file##*/}: what is not whole is not kept" [ ! -e "$kept" -a ! -e "$kept.part" ]
 	! is_mounted || unmount
 done
+mkfifo "$tmp/pipe"
+refused "unpacked: a pipe is not written to, and does not block" "it is not written over" \
+	timeout 20 "$heapfs" -o "unpacked=$tmp/pipe" "$gz/one.gz" "$mnt"
 echo "my notes" >"$tmp/notes"
 for other in "$tmp/notes" "$gz/one.gz" "$gz/zip.bin"; do
 	cp "$other" "$tmp/other"

@@ -190,6 +190,8 @@ if mount_dump "$dump"; then
 	unmount
 fi
 echo text >"$tmp/pictures/notes.txt"
+mkfifo "$tmp/pictures/pipe.png"
+check "a pipe among the pictures does not block" timeout 20 "$pack" "$dump" -b "$tmp/pictures" -o "$tmp/pipe.pftrace"
 "$pack" "$dump" -b "$tmp/pictures" -o "$tmp/pictures.pftrace"
 if mount_dump "$tmp/pictures.pftrace"; then
 	is "pictures that no Bitmap takes" "$(ls "$mnt/bitmaps/trace")" "0xb400007b3c00a410.png

@@ -83,7 +83,7 @@ static int open_kept(const struct opening *opening, const uint8_t *head, size_t 
 	const struct input *in = &opening->container->in;
 	uint8_t own[HEAD_BYTES];
 	struct stat st;
-	*fd = open(opening->options->unpacked, O_RDONLY | O_CLOEXEC);
+	*fd = open(opening->options->unpacked, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not block it */
 	if (*fd < 0)
 		return 0;
 	const bool file = !fstat(*fd, &st) && S_ISREG(st.st_mode);
