@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "input/graph_model.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,6 +260,8 @@ static void join(struct reader *reader, unsigned which, const uint8_t **list, ui
 		 uint64_t len)
 {
 	struct joined *joined = &reader->joined[which];
+	if (!len)
+		return;
 	if (!*list) {
 		*list = data;
 		*list_len = len;
@@ -400,7 +403,7 @@ static bool names_class_of(const char *name, size_t *len)
 	return true;
 }
 
-/* The type called so, and if there are several, one of this loader; NONE if there is none. */
+/* Types in the order of their names, those of one name in that of their loaders. */
 struct by_name {
 	const struct model *m;
 	uint32_t *order;
@@ -412,30 +415,38 @@ static int compare_names(const void *a, const void *b, void *context)
 	const struct model *m = context;
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const int order = strcmp(m->types[x].name, m->types[y].name);
-	return order ? order : x < y ? -1 : x > y;
+	if (order || m->types[x].loader == m->types[y].loader)
+		return order ? order : x < y ? -1 : x > y;
+	return m->types[x].loader < m->types[y].loader ? -1 : 1;
 }
 
-static uint32_t type_by_name(const struct by_name *names, const char *name, size_t len, const struct type *like)
+/* Does the type stand before this name and loader? */
+static bool is_before(const struct type *type, const char *name, size_t len, uint64_t loader)
+{
+	const int order = strncmp(type->name, name, len);
+	return order ? order < 0 : !type->name[len] && type->loader < loader;
+}
+
+/* The first type called so, of this loader or a later one. */
+static uint32_t type_from(const struct by_name *names, const char *name, size_t len, uint64_t loader)
 {
 	size_t low = 0, high = names->count;
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
-		const char *own = names->m->types[names->order[mid]].name;
-		const int order = strncmp(own, name, len);
-		if (order < 0)
+		if (is_before(&names->m->types[names->order[mid]], name, len, loader))
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	uint32_t found = NONE;
-	for (; low < names->count; low++) {
-		const struct type *type = &names->m->types[names->order[low]];
-		if (strncmp(type->name, name, len) || type->name[len])
-			break;
-		if (found == NONE || (like && type->loader == like->loader && !type->dumped))
-			found = names->order[low];
-	}
-	return found;
+	const struct type *type = low < names->count ? &names->m->types[names->order[low]] : NULL;
+	return !type || strncmp(type->name, name, len) || type->name[len] ? NONE : names->order[low];
+}
+
+/* The type called so, and if there are several, one of this loader if there is one; NONE if there is none. */
+static uint32_t type_by_name(const struct by_name *names, const char *name, size_t len, uint64_t loader)
+{
+	const uint32_t found = type_from(names, name, len, loader);
+	return found != NONE && names->m->types[found].loader == loader ? found : type_from(names, name, len, 0);
 }
 
 static uint8_t element_of(const struct type *type)
@@ -467,7 +478,7 @@ static void resolve_types(struct model *m)
 		names.order[i] = (uint32_t)i;
 	qsort_r(names.order, known, sizeof *names.order, compare_names, m);
 	for (size_t i = 0; i < 3; i++) {
-		*places[i] = type_by_name(&names, needed[i], strlen(needed[i]), NULL);
+		*places[i] = type_by_name(&names, needed[i], strlen(needed[i]), 0);
 		if (*places[i] == NONE && add_type(m, needed[i], strlen(needed[i])))
 			*places[i] = (uint32_t)(m->type_count - 1);
 	}
@@ -476,7 +487,7 @@ static void resolve_types(struct model *m)
 		if (!names_class_of(m->types[i].name, &len))
 			continue;
 		const char *name = m->types[i].name + sizeof CLASS_OF - 1;
-		uint32_t of = type_by_name(&names, name, len, &m->types[i]);
+		uint32_t of = type_by_name(&names, name, len, m->types[i].loader);
 		for (size_t j = 0; of == NONE && j < 3; j++)
 			if (strlen(needed[j]) == len && !memcmp(needed[j], name, len))
 				of = *places[j];
@@ -535,9 +546,12 @@ static void survey_fields(struct model *m, struct type *type, const struct objec
 		if (!next_number(&at, end, &id))
 			break;
 		/* Types with very many fields, and objects that name very many, are made to do harm. */
-		const uint64_t work = i + type->slots + type->field_count;
-		if (work > m->work)
+		const uint64_t work = 1 + i + type->slots + type->field_count + type->depth;
+		if (work > m->work) {
+			notes_add(m->graph->notes, "named fields that are left out, since there are too many to look through",
+				  NOTE_NO_OFFSET, 0, "object 0x%" PRIx64, object->id * 8);
 			break;
+		}
 		m->work -= work;
 		if (count_field(m, type, id) <= count_before(object->fields, before, id))
 			add_field(m, type, id);
@@ -549,6 +563,8 @@ static void survey(void *context, const struct object *object)
 {
 	struct model *m = context;
 	const uint32_t number = model_type(m, object->type_id);
+	if (object->id >> 61) /* no address */
+		return;
 	m->highest = object->id > m->highest ? object->id : m->highest;
 	if (number == NONE)
 		return;
@@ -593,31 +609,47 @@ static void survey_all(struct model *m)
 	}
 }
 
-/* How long an instance is, own fields first, as HPROF has them. */
+/* How long an instance's own fields are, and its superclass's, which is laid out already. */
+static void lay_out_type(struct model *m, struct type *type)
+{
+	const struct type *super = type->super == NONE ? NULL : &m->types[type->super];
+	type->depth = super ? super->depth + 1 : 1;
+	type->slots = type->field_count + (super ? super->slots : 0);
+	type->width = (uint64_t)type->field_count * m->width + (type->internals ? m->width : 0) + (super ? super->width : 0);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		type->width += type->numbers & 1u << i ? number_width(i) : 0;
+	type->plain = !type->numbers && !type->internals && !type->extra && (!super || super->plain);
+}
+
+/* How long instances are, own fields first, as HPROF has them. Each type once, superclasses first. */
 static void lay_out(struct model *m)
 {
+	uint32_t *below = malloc((m->type_count + 1) * sizeof *below);
+	if (!below) {
+		m->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < m->type_count; i++)
+		m->types[i].depth = 0;
 	for (size_t i = 0; i < m->type_count; i++) {
-		struct type *type = &m->types[i];
-		uint32_t at = (uint32_t)i;
-		type->slots = 0;
-		type->width = 0;
-		type->plain = true;
-		for (unsigned depth = 0; at != NONE; depth++) {
-			const struct type *level = &m->types[at];
-			if (depth == DEPTH_MOST) {
-				notes_add(m->graph->notes, "classes with superclasses that go in a circle", NOTE_NO_OFFSET, 0,
-					  "%s", type->name);
+		size_t count = 0;
+		for (uint32_t at = (uint32_t)i; at != NONE && !m->types[at].depth; at = m->types[at].super) {
+			m->types[at].depth = UINT32_MAX; /* on the way */
+			below[count++] = at;
+		}
+		while (count--) {
+			struct type *type = &m->types[below[count]];
+			const uint32_t above = type->super == NONE ? 0 : m->types[type->super].depth;
+			if (above >= DEPTH_MOST) {
+				notes_add(m->graph->notes, above == UINT32_MAX ? "classes with superclasses that go in a circle" :
+										 "classes with more superclasses than can be",
+					  NOTE_NO_OFFSET, 0, "%s", type->name);
 				type->super = NONE;
-				break;
 			}
-			type->slots += level->field_count;
-			type->plain &= !level->numbers && !level->internals && !level->extra;
-			type->width += (uint64_t)level->field_count * m->width + (level->internals ? m->width : 0);
-			for (unsigned j = 0; j < NUMBERS; j++)
-				type->width += level->numbers & 1u << j ? number_width(j) : 0;
-			at = level->super;
+			lay_out_type(m, type);
 		}
 	}
+	free(below);
 }
 
 /* Types by id, for the one look-up that each object takes. */

@@ -17,8 +17,8 @@
 enum { OBJECT = 2, BOOLEAN = 4, CHAR, FLOAT, DOUBLE, BYTE, SHORT, INT, LONG };
 
 #define NONE UINT32_MAX
-/* Superclasses above a class; what has more goes in a circle. */
-#define DEPTH_MOST 1000
+/* Superclasses above a class; what has more is made to do harm. */
+#define DEPTH_MOST 250
 /* References of an object that names its own fields. */
 #define NAMED_MOST 4096
 
@@ -53,6 +53,7 @@ struct type {
 	uint32_t extra;		/* of its own fields the last ones, for references that no field is named for */
 	uint32_t slots;		/* references of an instance, superclasses' included */
 	uint64_t width;		/* bytes of an instance's values */
+	uint32_t depth;		/* superclasses and itself; 0: not laid out yet */
 	uint64_t class_id;	/* as in HPROF */
 	uint64_t name_id;	/* of its UTF8 record; the writer's */
 	uint8_t kind, element;	/* of a primitive array; OBJECT of another array; 0: no array */
@@ -140,5 +141,11 @@ static inline bool next_number(const uint8_t **at, const uint8_t *end, uint64_t 
 
 /* How often the id stands in a packed list before `at`. */
 unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id);
+
+/* Is this the address of an object, divided by 8, that an id of the image can be? */
+static inline bool is_address(const struct model *model, uint64_t id)
+{
+	return id && !(id >> (model->width == 4 ? 29 : 61));
+}
 
 #endif

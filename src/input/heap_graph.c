@@ -16,6 +16,9 @@ enum { CLASS_DUMP = 0x20, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP
 #define SEGMENT_BYTES (UINT64_C(1) << 20)
 #define STATICS_MOST 60000
 #define THREADS_MOST 16
+/* For fields that have no reference in the graph zeros are written: so many bytes, and some for each of the graph's. */
+#define PADDING_FLOOR (UINT64_C(64) << 20)
+#define PADDING_EACH 16
 /* An image is some twice as long as its graph; one that is this many times as long was made to fill a disk. */
 #define GROWTH_MOST 64
 
@@ -49,6 +52,7 @@ struct image {
 	uint64_t *totals;	/* bytes by type */
 	uint64_t objects, references;
 	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
+	uint64_t padding;	/* bytes that may still be written for fields without a reference in the graph */
 	bool failed;
 };
 
@@ -218,10 +222,18 @@ static const struct type *super_of(const struct model *model, const struct type 
 	return type->super == NONE ? NULL : &model->types[type->super];
 }
 
-/* References are numbered from the object's base on; 0 is null. */
-static uint64_t address(const struct object *object, uint64_t reference)
+/*
+ * The id that a reference of this object leads to: they are numbered from the object's base on, and 0 is null. 0, too,
+ * for one that would lead to another object if it was cut to the image's width.
+ */
+static uint64_t target(const struct image *m, const struct object *object, uint64_t reference)
 {
-	return reference ? (reference + object->base) * 8 : 0;
+	const uint64_t id = reference ? reference + object->base : 0;
+	if (!id || is_address(&m->w->model, id))
+		return id * 8;
+	notes_add(m->w->graph->notes, "references to addresses that no object has, shown as null", NOTE_NO_OFFSET, 0,
+		  "object 0x%" PRIx64, object->id * 8);
+	return 0;
 }
 
 /* The statics of a class are what its class object refers to. Their number. */
@@ -246,8 +258,9 @@ static uint64_t put_statics(struct image *m, const struct object *object)
 		}
 		put(m, name_id_of(m->w, id, true), model->width);
 		put(m, OBJECT, 1);
-		put(m, address(object, reference), model->width);
-		m->references += reference != 0;
+		const uint64_t id_of_target = target(m, object, reference);
+		put(m, id_of_target, model->width);
+		m->references += id_of_target != 0;
 		statics++;
 	}
 	return statics;
@@ -263,7 +276,7 @@ static void put_class(struct image *m, const struct type *type, const struct obj
 	put(m, type->class_id, model->width);
 	put(m, 0, 4);
 	put(m, super ? super->class_id : 0, model->width);
-	put(m, type->loader * 8, model->width);
+	put(m, is_address(model, type->loader) ? type->loader * 8 : 0, model->width);
 	for (unsigned i = 0; i < 4; i++)
 		put(m, 0, model->width);
 	put(m, type->element ? 0 : type->size > UINT32_MAX ? UINT32_MAX : type->size, 4);
@@ -329,17 +342,18 @@ static uint64_t store_named(struct image *m, const struct type *type, const stru
 		rest = store_rest(model, level, object, rest + (uint64_t)level->field_count * model->width);
 	for (unsigned i = 0; at && next_number(&at, end, &reference); i++) {
 		const uint8_t *before = names;
-		const uint64_t work = i + (uint64_t)type->slots;
+		const uint64_t work = 1 + i + (uint64_t)type->slots + type->depth;
 		if (i >= NAMED_MOST || work > m->work || !next_number(&names, names_end, &id)) {
 			lost += reference != 0;
 			continue;
 		}
 		m->work -= work;
 		const uint64_t place = place_of_field(model, type, id, count_before(object->fields, before, id));
+		const uint64_t value = target(m, object, reference);
 		if (place < type->width)
-			store(p + place, address(object, reference), model->width);
-		m->references += place < type->width && reference;
-		lost += place >= type->width && reference;
+			store(p + place, value, model->width);
+		m->references += place < type->width && value;
+		lost += place >= type->width && value;
 	}
 	return lost;
 }
@@ -356,8 +370,9 @@ static uint64_t store_references(struct image *m, const struct type *type, const
 			reference = 0;
 			if (at)
 				next_number(&at, end, &reference);
-			p = store(p, address(object, reference), model->width);
-			m->references += reference != 0;
+			const uint64_t value = target(m, object, reference);
+			p = store(p, value, model->width);
+			m->references += value != 0;
 		}
 		if (level->plain) /* and all above it */
 			continue;
@@ -366,12 +381,26 @@ static uint64_t store_references(struct image *m, const struct type *type, const
 		p = store_rest(model, level, object, p + (size_t)level->extra * model->width);
 	}
 	for (uint32_t i = 0; i < type->extra && at && next_number(&at, end, &reference); i++) {
-		extra = store(extra, address(object, reference), model->width);
-		m->references += reference != 0;
+		const uint64_t value = target(m, object, reference);
+		extra = store(extra, value, model->width);
+		m->references += value != 0;
 	}
 	while (at && next_number(&at, end, &reference))
 		lost += reference != 0;
 	return lost;
+}
+
+/* Has the instance a size that comes from the graph, not from what was made up for it and for those before it? */
+static bool has_room(struct image *m, const struct type *type, const struct object *object)
+{
+	const uint64_t own = object->references_len * 8, padding = type->width > own ? type->width - own : 0;
+	if (padding > m->padding) {
+		notes_add(m->w->graph->notes, "objects that are left out, since they have many fields and hardly a reference",
+			  NOTE_NO_OFFSET, 0, "object 0x%" PRIx64 ", %s", object->id * 8, type->name);
+		return false;
+	}
+	m->padding -= padding;
+	return true;
 }
 
 static void put_instance(struct image *m, const struct type *type, const struct object *object)
@@ -410,8 +439,9 @@ static void put_array(struct image *m, const struct type *type, uint64_t id, con
 	uint8_t *count_at = p;
 	p = store(p + 4, primitive ? type->element : type->class_id, primitive ? 1 : width);
 	for (; at && next_number(&at, end, &reference); count++) {
-		p = store(p, address(object, reference), width);
-		m->references += reference != 0;
+		const uint64_t value = target(m, object, reference);
+		p = store(p, value, width);
+		m->references += value != 0;
 	}
 	store(count_at, count, 4);
 	m->len = (size_t)(p - m->data);
@@ -456,18 +486,22 @@ static void put_object(void *context, const struct object *object)
 	struct image *m = context;
 	const struct model *model = &m->w->model;
 	const uint32_t number = model_type(model, object->type_id);
-	if (number == NONE || !object->id) {
-		notes_add(m->w->graph->notes, "objects of a type that the graph does not describe", NOTE_NO_OFFSET, 0,
+	if (number == NONE || !is_address(model, object->id)) {
+		notes_add(m->w->graph->notes, number == NONE ? "objects of a type that the graph does not describe" :
+							       "objects without an address", NOTE_NO_OFFSET, 0,
 			  "object 0x%" PRIx64, object->id * 8);
 		return;
 	}
 	const struct type *type = &model->types[number];
 	const struct type *class = type->of == NONE ? NULL : &model->types[type->of];
 	const uint64_t size = object->size ? object->size : type->size;
+	const bool is_class = class && class->class_id == object->id * 8;
+	if (!is_class && !type->element && !has_room(m, class ? &model->types[model->class_type] : type, object))
+		return;
 	m->objects++;
 	need_segment(m);
 	put_heap(m, object->heap);
-	if (class && class->class_id == object->id * 8) {
+	if (is_class) {
 		put_class(m, class, object);
 		add_size(m, object->id * 8, size);
 	} else if (type->element) {
@@ -502,6 +536,11 @@ static void put_roots(struct image *m)
 	const struct model *model = &m->w->model;
 	for (size_t i = 0; i < model->root_count && !m->failed; i++) {
 		const unsigned type = model->roots[i].type < sizeof tags / sizeof *tags ? model->roots[i].type : 0;
+		if (!is_address(model, model->roots[i].id)) {
+			notes_add(m->w->graph->notes, "gc roots at addresses that no object has", NOTE_NO_OFFSET, 0, NULL);
+			continue;
+		}
+		m->w->graph->roots++;
 		need_segment(m);
 		put(m, tags[type].tag, 1);
 		put(m, model->roots[i].id * 8, model->width);
@@ -510,7 +549,6 @@ static void put_roots(struct image *m)
 		put(m, 0, tags[type].rest > 4 ? 4 : tags[type].rest);
 		put(m, 0, tags[type].rest > 4 ? 4 : 0);
 	}
-	m->w->graph->roots = model->root_count;
 	end_segment(m);
 }
 
@@ -581,7 +619,8 @@ static void image_close(struct image *m)
 
 static bool image_open(struct image *m, struct writer *w)
 {
-	*m = (struct image){ .w = w, .record = SIZE_MAX, .heap = UINT32_MAX, .work = GROWTH_MOST * w->most };
+	*m = (struct image){ .w = w, .record = SIZE_MAX, .heap = UINT32_MAX, .work = 256 * w->graph->bytes + (UINT64_C(64) << 20),
+			     .padding = PADDING_EACH * w->graph->bytes + PADDING_FLOOR };
 	m->totals = calloc(w->model.type_count + 1, sizeof *m->totals);
 	return m->totals;
 }
