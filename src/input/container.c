@@ -193,7 +193,9 @@ static int make_parts(const struct opening *opening)
 		struct trace_dump *dump = &container->trace.dumps[i];
 		struct part *part = &container->parts[container->part_count];
 		if (sniff_content(container->in.data + dump->offset, dump->len, true) != CONTENT_HPROF) {
-			notes_add(&container->notes, "dumps without their beginning, which cannot be shown", NOTE_NO_OFFSET,
+			notes_add(&container->notes, dump->graph && !dump->len ?
+				  "heap graphs for which there was no room" :
+				  "dumps without their beginning, which cannot be shown", NOTE_NO_OFFSET,
 				  dump->len, "process %" PRIu32, dump->pid);
 			continue;
 		}

@@ -171,28 +171,42 @@ void list_pictures(const struct node *folder, uint64_t from, struct listing *lis
 	text_free(&name);
 }
 
+/* Of the pictures of one pointer, which are in the order of their numbers, the one whose number the name ends with. */
+static uint32_t picture_by_name(const struct bitmaps *bitmaps, uint64_t pointer, const char *name)
+{
+	const char *dash = strrchr(name, '-'), *dot = strrchr(name, '.');
+	uint32_t low = pictures_from(bitmaps, pointer), high = bitmaps->picture_count;
+	uint64_t number;
+	if (low == high || !bitmaps->pictures[low].shared_pointer || !dash || !dot || dot < dash ||
+	    !name_parse_decimal(dash + 1, (size_t)(dot - dash - 1), 0, &number))
+		return low;
+	while (low < high) {
+		const uint32_t mid = low + (high - low) / 2;
+		const struct picture *picture = &bitmaps->pictures[mid];
+		if (picture->pointer == pointer && picture->number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 bool lookup_picture(const struct node *folder, const char *name, struct node *child)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(folder);
 	const enum kind kind = file_kind(folder);
 	uint64_t pointer;
 	struct text text = { 0 };
-	bool found = false;
 	if (!bitmaps || !name_parse_id(name, strcspn(name, "-."), &pointer))
 		return false;
-	for (uint32_t i = pictures_from(bitmaps, pointer); !found && i < bitmaps->picture_count; i++) {
-		const struct picture *picture = &bitmaps->pictures[i];
-		if (picture->pointer != pointer)
-			break;
-		if (!belongs(picture, kind))
-			continue;
-		text.len = 0;
-		put_picture_name(&text, picture, kind);
-		found = text.len == strlen(name) && !memcmp(text.data, name, text.len);
-		if (found)
-			*child = node_make(folder, kind, picture->slot);
-	}
+	const uint32_t number = picture_by_name(bitmaps, pointer, name);
+	if (number == bitmaps->picture_count || !belongs(&bitmaps->pictures[number], kind))
+		return false;
+	put_picture_name(&text, &bitmaps->pictures[number], kind);
+	const bool found = text.len == strlen(name) && !memcmp(text.data, name, text.len);
 	text_free(&text);
+	if (found)
+		*child = node_make(folder, kind, bitmaps->pictures[number].slot);
 	return found;
 }
 
