@@ -128,6 +128,23 @@ for percent in 10 50 90 99; do
 	fi
 done
 
+# A disk that is too small: as much of the graph as fits.
+mksample graph 200000 "$tmp/large.pftrace"
+mkdir "$tmp/small"
+if mount -t tmpfs -o size=3m tmpfs "$tmp/small" 2>/dev/null; then
+	if mount_dump "$tmp/large.pftrace" -o "tmpdir=$tmp/small"; then
+		has "a graph for which there is no room says so" "$said" "there is no room to unpack the rest"
+		check "and shows what fits" test "$(value objects)" -gt 50000 -a "$(value objects)" -lt 150000
+		check "every file of it" "$builddir/tests/treecheck" --max-files 2000 "$mnt"
+		unmount
+	fi
+	# The server ends a moment after unmounting.
+	until_true umount "$tmp/small" || fail "the small disk is free again"
+else
+	skip "a graph for which there is no room" "tmpfs cannot be mounted here"
+fi
+rm "$tmp/large.pftrace"
+
 ### What else a trace says of the process
 
 more='packet { smaps_packet { pid: 4321

@@ -51,16 +51,20 @@ static int open_unnamed(const char *folder)
 static int open_kept(struct spill *spill, const char *keep, char *error, size_t error_size)
 {
 	spill->path = strdup(keep);
-	if (!spill->path || asprintf(&spill->part, "%s.part", keep) < 0) {
+	/* Of a name of its own: another heapfs may be at it, too. */
+	if (!spill->path || asprintf(&spill->part, "%s.XXXXXX", keep) < 0) {
 		spill->part = NULL;
 		snprintf(error, error_size, "%s", strerror(ENOMEM));
 		return -1;
 	}
 	spill->folder = spill->path;
-	spill->fd = open(spill->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (spill->fd < 0)
-		snprintf(error, error_size, "%s: cannot write it: %s", spill->part, strerror(errno));
-	return spill->fd < 0 ? -1 : 0;
+	spill->fd = mkostemp(spill->part, O_CLOEXEC);
+	if (spill->fd >= 0)
+		return 0;
+	snprintf(error, error_size, "%s: cannot write it: %s", keep, strerror(errno));
+	free(spill->part); /* there is nothing of that name to remove */
+	spill->part = NULL;
+	return -1;
 }
 
 int spill_open(struct spill *spill, const char *folder, const char *keep, uint64_t estimate, const char *source,

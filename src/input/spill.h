@@ -17,7 +17,7 @@
 struct spill {
 	int fd;
 	const char *folder;	/* for messages */
-	char *path, *part;	/* of one that is kept: its name, and the one it has until it is whole */
+	char *path, *part;	/* of one that is kept: its name, and the one it has until it is whole, or NULL */
 	uint64_t reserve;	/* bytes of room left to others */
 	_Atomic bool full;
 	_Atomic int error;	/* errno of a write that failed otherwise */
