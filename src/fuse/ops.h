@@ -24,7 +24,7 @@ struct served {
 
 extern const struct fuse_lowlevel_ops ops;
 
-/* Bytes of the largest read. The kernel reads ahead up to twice this, which two threads then answer at once. */
-#define READ_MOST 131072
+/* Bytes of the largest read. The kernel reads ahead several times this, which all threads then answer at once. */
+#define READ_MOST 65536
 
 #endif
