@@ -10,7 +10,7 @@
  * own header says the bitmap's size, and its end is there. Others are refused, and shown as such.
  *
  * The table is made at first use, by a walk over the Bitmaps and the pictures' first and last bytes; no pixel is
- * read. Kept are 96 bytes a Bitmap and 64 a picture.
+ * read. Kept are 96 bytes a Bitmap, and 8 for its orders, and 72 a picture.
  */
 #ifndef HEAPFS_BITMAP_H
 #define HEAPFS_BITMAP_H

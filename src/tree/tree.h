@@ -3,8 +3,8 @@
  * tree: the files that users see, as inode numbers, texts and links. Knows nothing of FUSE.
  *
  * An inode number is an address in the dump: ino = key << 7 | kind. The key is the byte offset of the record,
- * or of the reference's own bytes, that the node shows; kinds without a record of their own use an ordinal (a
- * class's or a dump's number). So a node needs no table, no allocation and no forgetting. The root is kind 1,
+ * or of the reference's own bytes, that the node shows, in the mapping that holds all dumps; kinds without a record of
+ * their own use an ordinal (a class's or a dump's number). So a node needs no table, no allocation and no forgetting. The root is kind 1,
  * key 0.
  *
  * Nothing in the tree ever changes. Functions return 0 or an errno value; all are safe to call from many
