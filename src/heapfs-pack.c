@@ -163,6 +163,22 @@ out:
 	return rc;
 }
 
+/* Those that came with the dump, where it is in a trace already. */
+static int write_own_pictures(struct packer *packer, const struct container *container, const struct trace_dump *dump)
+{
+	for (size_t i = 0; dump && i < dump->picture_count; i++) {
+		const struct trace_picture *own = &dump->pictures[i];
+		struct message picture = { .len = 0 };
+		char name[NAME_MAX + 1];
+		snprintf(name, sizeof name, "%s", own->name);
+		put_number(&picture, 1, packer->pid);
+		put_text(&picture, 2, name);
+		if (write_packet(packer, HPROF_BITMAP, &picture, 3, container->in.data + own->offset, own->len))
+			return -1;
+	}
+	return 0;
+}
+
 static int not_hidden(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';
@@ -277,6 +293,8 @@ static int pack(const struct arguments *arguments, const struct container *conta
 		return -1;
 	}
 	int rc = write_dump(&packer, in);
+	if (!rc)
+		rc = write_own_pictures(&packer, container, container->parts[0].dump);
 	const int error = errno;
 	bool said = false;
 	if (!rc && arguments->bitmaps) {
@@ -310,6 +328,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "heapfs-pack: %s\n", error);
 	} else if (container.part_count != 1) {
 		fprintf(stderr, "heapfs-pack: %s: holds %zu dumps; a dump is wanted\n", arguments.dump, container.part_count);
+		rc = -1;
+	} else if (container.parts[0].dump && container.parts[0].dump->graph) {
+		fprintf(stderr, "heapfs-pack: %s: a heap graph, which no other trace can carry as a dump\n", arguments.dump);
 		rc = -1;
 	} else {
 		for (size_t i = 0; i < container.notes.count; i++)

@@ -219,6 +219,13 @@ logo.png"
 	unmount
 fi
 
+"$pack" "$tmp/pictures.pftrace" -p 12 -o "$tmp/again.pftrace"
+if mount_dump "$tmp/again.pftrace"; then
+	is "a trace that is packed again keeps its pictures" "$(value 'process id') $(ls "$mnt/bitmaps/trace" | tr '\n' ' ')" \
+		"12 0xb400007b3c00a410.png logo.png "
+	unmount
+fi
+
 # More than one chunk, and a length that is a multiple of theirs.
 for bytes in 4194304 8388608 8388609; do
 	truncate -s "$bytes" "$tmp/even.hprof"
@@ -238,6 +245,7 @@ mount_dump "$tmp/gz.pftrace" && { check "unpacked" cmp "$mnt/raw.hprof" "$dump";
 refused "does not write over a file" "File exists" "$pack" "$dump" -o "$tmp/gz.pftrace"
 refused "a folder of pictures that is not there" "No such file" "$pack" "$dump" -b "$tmp/nowhere" -o "$tmp/none.pftrace"
 check "and leaves no half a trace" test ! -e "$tmp/none.pftrace"
+refused "a heap graph is no dump to pack" "a heap graph" "$pack" "$tmp/graph.pftrace" -o "$tmp/none.pftrace"
 refused "text is no dump" "text" "$pack" "$tmp/pictures/notes.txt" -o "$tmp/none.pftrace"
 for usage in "" "$dump" "-o $tmp/none.pftrace" "$dump $dump -o $tmp/none.pftrace" "$dump -p x -o $tmp/none.pftrace" \
 	"$dump --wrong -o $tmp/none.pftrace"; do
