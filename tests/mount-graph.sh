@@ -221,8 +221,8 @@ fi
 
 "$pack" "$tmp/pictures.pftrace" -p 12 -o "$tmp/again.pftrace"
 if mount_dump "$tmp/again.pftrace"; then
-	is "a trace that is packed again keeps its pictures" "$(value 'process id') $(ls "$mnt/bitmaps/trace" | tr '\n' ' ')" \
-		"12 0xb400007b3c00a410.png logo.png "
+	is "a trace that is packed again keeps its pictures" "$(value 'process id') $(cd "$mnt/bitmaps/trace" && echo *)" \
+		"12 0xb400007b3c00a410.png logo.png"
 	unmount
 fi
 
