@@ -2,25 +2,11 @@
 #include "android/picture.h"
 
 #include "hprof/format.h"
+#include "input/le.h"
 
 #include <string.h>
 
 #define JPEG_SEGMENTS_MOST 64
-
-static uint32_t le16(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t le24(const uint8_t *p)
-{
-	return le16(p) | (uint32_t)p[2] << 16;
-}
-
-static uint32_t le32(const uint8_t *p)
-{
-	return le24(p) | (uint32_t)p[3] << 24;
-}
 
 /* Signature, IHDR, …, IEND. */
 static void png_head(const uint8_t *data, uint64_t len, struct picture_head *head)

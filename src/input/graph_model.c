@@ -22,54 +22,6 @@ const struct number numbers[NUMBERS] = {
 	[VERSION_CODE] = { "android.content.pm.ApplicationInfo", "longVersionCode", LONG, 15 },
 };
 
-/* --- maps --- */
-
-static size_t slot_of(const struct map *map, uint64_t key)
-{
-	/* Where the keys are in memory, no trace can know: it cannot be made so that all meet in one slot. */
-	uint64_t hash = (key ^ (uintptr_t)map->keys) * UINT64_C(0x9e3779b97f4a7c15);
-	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	size_t at = (size_t)(hash >> 32) & (map->slots - 1);
-	while (map->values[at] != NONE && map->keys[at] != key)
-		at = (at + 1) & (map->slots - 1);
-	return at;
-}
-
-uint32_t map_find(const struct map *map, uint64_t key)
-{
-	return map->slots ? map->values[slot_of(map, key)] : NONE;
-}
-
-static bool map_set(struct map *map, uint64_t key, uint32_t value)
-{
-	if ((map->count + 1) * 2 > map->slots) {
-		struct map larger = { .slots = map->slots ? 2 * map->slots : 256 };
-		larger.keys = calloc(larger.slots, sizeof *larger.keys);
-		larger.values = malloc(larger.slots * sizeof *larger.values);
-		if (!larger.keys || !larger.values) {
-			free(larger.keys);
-			free(larger.values);
-			return false;
-		}
-		memset(larger.values, 0xff, larger.slots * sizeof *larger.values);
-		for (size_t i = 0; i < map->slots; i++)
-			if (map->values[i] != NONE) {
-				const size_t at = slot_of(&larger, map->keys[i]);
-				larger.keys[at] = map->keys[i];
-				larger.values[at] = map->values[i];
-			}
-		larger.count = map->count;
-		free(map->keys);
-		free(map->values);
-		*map = larger;
-	}
-	const size_t at = slot_of(map, key);
-	map->count += map->values[at] == NONE;
-	map->keys[at] = key;
-	map->values[at] = value;
-	return true;
-}
-
 static void *grow(struct model *m, void *list, size_t count, size_t *capacity, size_t size)
 {
 	if (count < *capacity)
@@ -702,8 +654,6 @@ void model_close(struct model *m)
 	free(m->roots);
 	free(m->starts);
 	free(m->type_table);
-	free(m->type_map.keys);
-	free(m->type_map.values);
-	free(m->name_map.keys);
-	free(m->name_map.values);
+	map_free(&m->type_map);
+	map_free(&m->name_map);
 }

@@ -11,12 +11,13 @@
 #define HEAPFS_GRAPH_MODEL_H
 
 #include "input/heap_graph.h"
+#include "input/map.h"
 #include "input/proto.h"
 
 /* Types of values, by their numbers in HPROF. */
 enum { OBJECT = 2, BOOLEAN = 4, CHAR, FLOAT, DOUBLE, BYTE, SHORT, INT, LONG };
 
-#define NONE UINT32_MAX
+#define NONE MAP_NONE
 /* Superclasses above a class; what has more is made to do harm. */
 #define DEPTH_MOST 250
 /* References of an object that names its own fields. */
@@ -35,13 +36,6 @@ static inline unsigned number_width(unsigned number)
 {
 	return numbers[number].type == LONG ? 8 : 4;
 }
-
-/* A map from numbers to numbers. */
-struct map {
-	uint64_t *keys;
-	uint32_t *values;	/* NONE: an empty slot */
-	size_t slots, count;
-};
 
 struct type {
 	uint64_t id, size, super_id, loader;
@@ -124,8 +118,6 @@ void reader_free(struct reader *reader);
 typedef void object_call(void *context, const struct object *object);
 void model_packet(const struct model *model, struct reader *reader, size_t packet, struct object *object,
 		  object_call *call, void *context);
-
-uint32_t map_find(const struct map *map, uint64_t key);
 
 /* The number of an object's type, or NONE. */
 static inline uint32_t model_type(const struct model *model, uint64_t id)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "input/gzip.h"
 
+#include "input/le.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +22,6 @@
 #define THREADS_MOST 16
 #define DAMAGED "the gzip data is damaged"
 #define GZIP_ONLY (15 + 16)	/* a window of 32 KiB, gzip's header and nothing else */
-
-static uint32_t le32(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 size_t gzip_head(const uint8_t *data, uint64_t data_len, uint8_t *head, size_t len)
 {

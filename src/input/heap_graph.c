@@ -711,8 +711,8 @@ int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t off
 	struct writer w = { .graph = graph, .spill = spill, .most = GROWTH_MOST * graph->bytes + (UINT64_C(64) << 20) };
 	struct image image;
 	graph->offset = offset;
-	w.failed = !model_open(&w.model, graph) || !open_totals(&w);
-	if (!w.failed && image_open(&image, &w)) {
+	w.failed = !model_open(&w.model, graph) || !open_totals(&w) || !image_open(&image, &w);
+	if (!w.failed) {
 		write_head(&image);
 		put_undumped_classes(&image);
 		write_out(&image);
