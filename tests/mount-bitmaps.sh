@@ -194,7 +194,7 @@ if mount_dump "$(sample bitmaps-36)"; then
 	unmount
 fi
 if mount_dump "$(sample bitmaps-mixed)"; then
-	is "mixed: info.txt" "$(sums)" "7 4 3 2 dumpData 3 0 "
+	is "mixed: info.txt" "$(sums)" "7 4 3 2 dumpData, mBuffer 3 0 "
 	table mixed
 	expected mixed bitmaps-mixed
 	links_of mixed
@@ -319,4 +319,13 @@ fi
 echo garbage >"$tmp/bad.map"
 refused "a mapping that is none" "bad.map: line 1" "$heapfs" -o "mapping=$tmp/bad.map" "$dump" "$mnt"
 refused "a mapping that is not there" "No such file" "$heapfs" -o "mapping=$tmp/none.map" "$dump" "$mnt"
+# A program on a JVM that has a class of that name, and knows what it put there: manifest.tsv, "bitmaps".
+if [ -f "$corpus/generated/tiny-17.hprof" ] && mount_dump "$corpus/generated/tiny-17.hprof"; then
+	is "tiny-17: the bitmaps of its manifest" \
+		"$(awk -F '\t' 'NR > 1 { print $3 "x" $4 ":" $6 }' "$mnt/bitmaps.tsv" | sort | paste -sd ' ' -)" \
+		"100x50:dumpData 16x16:mBuffer 1x1:mBuffer 2x3:dumpData 300x200:none 640x480:mBuffer"
+	is "tiny-17: where they are from" "$(value 'bitmap pictures from')" "dumpData, mBuffer"
+	unmount
+fi
+
 plan

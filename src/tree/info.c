@@ -90,16 +90,25 @@ static void put_mapping(const struct heap *heap, struct text *text)
 	text_printf(text, "mapping: %zu classes, of which the dump has %" PRIu32 "\n", heap->mapping->count, mapped);
 }
 
-/* Bitmaps are counted as Shark does: one without picture for whose pointer there is one is mismatched as well. */
-static const char *sources(const struct bitmaps *bitmaps)
+/* Where the dump has pictures. */
+static void put_sources(const struct bitmaps *bitmaps, struct text *text)
 {
-	if (bitmaps->picture_count)
-		return bitmaps->traced_count ? "dumpData, trace" : "dumpData";
-	if (bitmaps->with_picture > bitmaps->traced_shown)
-		return bitmaps->traced_count ? "mBuffer, trace" : "mBuffer";
-	return bitmaps->traced_count ? "trace" : "nowhere";
+	bool buffers = false;
+	for (uint32_t i = 0; i < bitmaps->count && !buffers; i++)
+		buffers = bitmaps->list[i].source == SOURCE_BUFFER;
+	const char *const found[] = { bitmaps->picture_count ? "dumpData" : NULL, buffers ? "mBuffer" : NULL,
+				      bitmaps->traced_count ? "trace" : NULL };
+	const char *before = "";
+	for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+		if (found[i]) {
+			text_printf(text, "%s%s", before, found[i]);
+			before = ", ";
+		}
+	if (!*before)
+		text_puts(text, "nowhere");
 }
 
+/* Bitmaps are counted as Shark does: one without picture for whose pointer there is one is mismatched as well. */
 static void put_bitmaps(const struct node *node, struct text *text)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(node);
@@ -109,10 +118,11 @@ static void put_bitmaps(const struct node *node, struct text *text)
 	if (!bitmaps->count && !bitmaps->picture_count && !bitmaps->traced_count)
 		return;
 	text_printf(text, "bitmaps with picture: %" PRIu32 "\nbitmaps without picture: %" PRIu32
-		    "\nbitmaps mismatched: %" PRIu32 "\nbitmap pictures from: %s\npictures refused: %" PRIu32
-		    "\npictures of no bitmap: %" PRIu32 "\n", bitmaps->with_picture, bitmaps->count - bitmaps->with_picture,
-		    bitmaps->mismatched, sources(bitmaps),
-		    bitmaps->refused, bitmaps->orphans);
+		    "\nbitmaps mismatched: %" PRIu32 "\nbitmap pictures from: ", bitmaps->with_picture,
+		    bitmaps->count - bitmaps->with_picture, bitmaps->mismatched);
+	put_sources(bitmaps, text);
+	text_printf(text, "\npictures refused: %" PRIu32 "\npictures of no bitmap: %" PRIu32 "\n", bitmaps->refused,
+		    bitmaps->orphans);
 	if (bitmaps->traced_count)
 		text_printf(text, "pictures of the trace: %" PRIu32 ", shown for bitmaps: %" PRIu32 "\n", bitmaps->traced_count,
 			    bitmaps->traced_shown);
