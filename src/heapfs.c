@@ -16,7 +16,8 @@
 struct options {
 	const char *dump, *mount_point;
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
-	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus; /* as given, or NULL */
+	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus,
+		*graph_memory, *dominators; /* as given, or NULL */
 	int extra;		/* arguments too many */
 };
 
@@ -54,6 +55,8 @@ static const struct fuse_opt option_table[] = {
 	OPTION("gid=%s", gid),
 	OPTION("links=%s", links),
 	OPTION("readdirplus=%s", readdirplus),
+	OPTION("graph_memory=%s", graph_memory),
+	OPTION("dominators=%s", dominators),
 	IGNORED("max_read="), /* ours is set */
 	IGNORED("rw"),
 	IGNORED("auto"),
@@ -110,6 +113,9 @@ static void print_help(FILE *out)
 	      "  -o png_level=1..9      compress pictures made from raw pixels\n"
 	      "  -o links=no            leave out all links\n"
 	      "  -o readdirplus=yes|auto|no   attributes with each listing (yes)\n"
+	      "  -o graph_memory=SIZE   of memory that graph/ takes before it uses temporary files:\n"
+	      "                         bytes, or with K, M or G (a quarter of what is free)\n"
+	      "  -o dominators=large|all   what graph/dominators/ shows (large)\n"
 	      "  -o uid=N, -o gid=N     owner and group (those of the dump)\n"
 	      "  -o max_threads=N       threads that answer requests (as many as cores)\n"
 	      "  -o clone_fd            a channel to the kernel for each thread\n"
@@ -128,6 +134,12 @@ static void guard_standard_descriptors(void)
 	while (fd >= 0 && fd <= 2);
 	if (fd > 2)
 		close(fd);
+}
+
+static unsigned core_count(void)
+{
+	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	return cores < 1 ? 1 : (unsigned)cores;
 }
 
 /* What the values of options mean. */
@@ -156,6 +168,26 @@ static int parse_number(const char *name, const char *value, unsigned least, uns
 	return 0;
 }
 
+/* Bytes, with K, M or G behind them; 0 where the option was not given. */
+static int parse_size(const char *name, const char *value, uint64_t *size)
+{
+	static const char units[] = "KMG";
+	char *end;
+	*size = 0;
+	if (!value)
+		return 0;
+	errno = 0;
+	const unsigned long long number = strtoull(value, &end, 10);
+	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (*value >= '0' && *value <= '9' && !errno && number && number <= UINT64_MAX >> shift && !end[unit != NULL]) {
+		*size = (uint64_t)number << shift;
+		return 0;
+	}
+	fprintf(stderr, "heapfs: %s=%s: must be a size, like 500M\n", name, value);
+	return -1;
+}
+
 /* Which of `words` the value is, the first where the option was not given. */
 static int parse_word(const char *name, const char *value, const char *const *words, unsigned *number)
 {
@@ -175,7 +207,9 @@ static int parse_word(const char *name, const char *value, const char *const *wo
 static int parse_values(const struct options *options, struct settings *settings)
 {
 	static const char *const links[] = { "yes", "no", NULL }, *const readdirplus[] = { "yes", "auto", "no", NULL };
-	unsigned uid, gid, no_links, plus, threads, png_level;
+	static const char *const dominators[] = { "large", "all", NULL };
+	unsigned uid, gid, no_links, plus, threads, png_level, all_dominators;
+	uint64_t graph_memory;
 	*settings = (struct settings){ .dump = 0 };
 	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &settings->dump) ||
 	    parse_number("max_threads", options->max_threads, 1, UINT32_MAX, &threads) ||
@@ -184,11 +218,16 @@ static int parse_values(const struct options *options, struct settings *settings
 	    parse_number("uid", options->uid, 0, UINT32_MAX, &uid) ||
 	    parse_number("gid", options->gid, 0, UINT32_MAX, &gid) ||
 	    parse_word("links", options->links, links, &no_links) ||
-	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus))
+	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus) ||
+	    parse_word("dominators", options->dominators, dominators, &all_dominators) ||
+	    parse_size("graph_memory", options->graph_memory, &graph_memory))
 		return -1;
 	settings->tree = (struct tree_options){ .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
 						.group_given = options->gid != NULL, .group = gid,
-						.png_level = png_level };
+						.png_level = png_level,
+						.graph = { .threads = core_count(), .memory = graph_memory,
+							   .tmpdir = options->tmpdir,
+							   .all_retainers = all_dominators != 0 } };
 	settings->readdirplus = (enum readdirplus)plus;
 	settings->mount = (struct mount_options){ .foreground = options->foreground || options->debug,
 						  .single_thread = options->single_thread,
@@ -260,12 +299,6 @@ static void close_dump(struct opened *opened)
 static unsigned dumps_of(const struct hprof *hprof)
 {
 	return hprof->dump_count ? (unsigned)hprof->dump_count : 1;
-}
-
-static unsigned core_count(void)
-{
-	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	return cores < 1 ? 1 : (unsigned)cores;
 }
 
 static int no_memory(const struct options *options)
@@ -414,6 +447,9 @@ static int run(struct fuse_args *args, const struct options *options)
 	if (parse_values(options, &settings) || add_mount_options(args, options->dump))
 		return EXIT_USAGE;
 	served.readdirplus = settings.readdirplus;
+	requests_init(&served.requests);
+	settings.tree.graph.changed = requests_retry;
+	settings.tree.graph.context = settings.mount.requests = &served.requests;
 	/* Only checks options so far; libfuse prints which it does not know. */
 	struct fuse_session *session = fuse_session_new(args, &ops, sizeof ops, &served);
 	if (!session) {
@@ -443,6 +479,7 @@ static int run(struct fuse_args *args, const struct options *options)
 	mount_point_close(&point);
 out_session:
 	fuse_session_destroy(session);
+	requests_destroy(&served.requests);
 	return status;
 }
 
@@ -481,6 +518,8 @@ int main(int argc, char **argv)
 	free(options.gid);
 	free(options.links);
 	free(options.readdirplus);
+	free(options.graph_memory);
+	free(options.dominators);
 	fuse_opt_free_args(&args);
 	return status;
 }

@@ -16,6 +16,7 @@ mksample sample "$tmp/sample.hprof"
 chmod 644 "$tmp/sample.hprof"
 cat >"$tmp/exclude" <<'END'
 ./info.txt
+./graph/progress.txt
 ./objects/1
 ./objects/7
 ./instances/com.example.app.Row

@@ -4,9 +4,7 @@
 # manifest, and the shapes that Gen.java of the corpus always builds). Prints a line a fact: what it is, seen,
 # expected; as ASCII literals, between tabs. Nothing here reads the dump: every fact comes from the tree's files.
 #
-# Out of reach until the tree has graph/, bitmaps/ and threads/: dominators and retained counts (idom and
-# retained_objects of graph.*, tree.*, chain.*), referrers of the hub, pictures, stacks. Of those lines only what
-# objects and fields show is checked here. heap.target_mb is an argument that the heap does not hold.
+# Out of reach until the tree has threads/: stacks. heap.target_mb is an argument that the heap does not hold.
 
 import os
 import re
@@ -147,6 +145,13 @@ class Object:
 
     def __repr__(self):
         return os.path.basename(self.folder)
+
+    def graph(self, name):
+        return text(os.path.join(self.folder, "graph.d", name))
+
+    def retained(self):
+        """The lines of retained.txt, by what stands before the colon."""
+        return dict(line.split(": ", 1) for line in self.graph("retained.txt").splitlines())
 
     def texts(self):
         return Texts(os.path.join(self.folder, "object.txt"))
@@ -432,6 +437,18 @@ fact("classes.proxy", named["proxy"].kind, manifest["classes.proxy"])
 rows = table(os.path.join(class_folder("gen.Gen$G"), "instances.tsv"))
 numbers = sorted(int(r["id'"]) for r in rows)
 fact("graph.live", lambda: len(rows), int(manifest["graph.live"]))
+# Every live node's dominator and the objects it retains, against the program's brute force.
+number_of = {row["id"]: row.get("id'") for row in rows}
+
+
+def held(row):
+    lines = Object(os.path.realpath(os.path.join(mount, "objects", row["id"]))).retained()
+    dominator = lines["dominator"].split(" ")[0]
+    return "%s:%s:%s" % (number_of[row["id"]], number_of.get(dominator, "-1"), lines["retained objects"])
+
+
+fact("graph.id:idom:retained_objects", lambda: {held(row) for row in rows},
+     set(manifest["graph.id:idom:retained_objects"].split()))
 fact("graph.nodes is above all of their numbers", lambda: numbers[-1] < int(manifest["graph.nodes"]), True)
 fact("the live ones of the graph", lambda: numbers,
      sorted(int(n.split(":")[0]) for n in manifest["graph.id:idom:retained_objects"].split()))
@@ -450,6 +467,8 @@ def reached(start, edges):
 fact("... are reached from its root", lambda: reached(
     repr(static("gen.Gen$G", "root")), {r["id"]: [r["a"], r["b"], r["c"]] for r in rows}), int(manifest["graph.live"]))
 trees = table(os.path.join(class_folder("gen.Gen$Tree"), "instances.tsv"))
+fact("tree.root.retained_objects", lambda: static("gen.Gen$Tree", "root").retained()["retained objects"],
+     manifest["tree.root.retained_objects"])
 fact("tree.root.retained_objects: as many are reached", lambda: reached(
     repr(static("gen.Gen$Tree", "root")), {r["id"]: [r["left"], r["right"]] for r in trees}),
     int(manifest["tree.root.retained_objects"]))
@@ -466,7 +485,13 @@ def chain():
 fact("chain.nodes, in their order", lambda: list(chain()), list(range(int(manifest["chain.nodes"]))))
 hub = static("gen.Gen", "hub")
 hub_refs = static("gen.Gen", "hubRefs")
+fact("chain.head.retained_objects", lambda: static("gen.Gen", "chain").retained()["retained objects"],
+     manifest["chain.head.retained_objects"])
 fact("hub.referrer_array_length", hub_refs.length, int(manifest["hub.referrer_array_length"]))
+fact("the referrers of the hub: every element, and the static", lambda: sorted(
+    tuple(line.split("\t")[1:]) for line in hub.graph("referrers.tsv").splitlines()[1:]), sorted(
+    [("java.lang.Object[]", "[%d]" % n) for n in range(int(manifest["hub.referrer_array_length"]))]
+    + [("class gen.Gen", "hub")]))
 fact("... all of it the hub", lambda: {repr(one) for one in hub_refs.elements()}, {repr(hub)})
 
 ### Bitmaps: their fields and buffers

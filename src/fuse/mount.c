@@ -121,6 +121,7 @@ static int serve(struct fuse_session *session, struct mount_point *point, const 
 	}
 	/* A positive result is the signal that ended it: that is how it is told to stop. */
 	rc = serve_requests(session, options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	requests_end(options->requests);
 	fuse_session_unmount(session);
 out_signals:
 	fuse_remove_signal_handlers(session);

@@ -23,6 +23,7 @@ void mount_point_close(struct mount_point *point);
 
 struct mount_options {
 	bool foreground, single_thread, clone_fd;
+	struct requests *requests; /* those of the session, that may wait when it ends */
 	unsigned max_threads;	/* 0: as many as there are cores, at least 2 */
 };
 

@@ -9,7 +9,7 @@ static void init(void *data, struct fuse_conn_info *conn)
 {
 	struct served *served = data;
 	/* Wanting what the kernel does not offer makes the mount fail. */
-	static const unsigned wanted = FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPORT_SUPPORT;
+	static const unsigned wanted = FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_AUTO_INVAL_DATA;
 	conn->max_read = READ_MOST; /* as the mount option says, or libfuse gives up */
 	conn->want |= conn->capable & wanted;
 	conn->want &= ~(unsigned)(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
@@ -32,15 +32,32 @@ static int checked(fuse_req_t req, uint64_t epoch, int rc)
 	return input_unharmed(served_by(req)->in, epoch) ? rc : EIO;
 }
 
-static int make_entry(struct served *served, uint64_t ino, struct fuse_entry_param *entry)
+/* How long the kernel may remember attributes. */
+static double attr_timeout(uint64_t ino)
 {
-	*entry = (struct fuse_entry_param){ .ino = ino, .generation = 1, .attr_timeout = DBL_MAX,
-					    .entry_timeout = DBL_MAX };
-	return tree_getattr(served->tree, ino, &entry->attr);
+	return tree_changes(ino) ? 0 : DBL_MAX;
 }
 
-static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+static int make_entry(struct served *served, uint64_t ino, struct fuse_entry_param *entry)
 {
+	*entry = (struct fuse_entry_param){ .ino = ino, .generation = 1, .attr_timeout = attr_timeout(ino),
+					    .entry_timeout = DBL_MAX };
+	const int rc = tree_getattr(served->tree, ino, &entry->attr);
+	if (rc != TREE_LATER)
+		return rc;
+	/* The kernel asks for the size when it needs it. A lookup that waited would hold up all others in its folder:
+	   libfuse 3.14 does not pass on that they may be parallel. */
+	entry->attr_timeout = 0;
+	return 0;
+}
+
+/* --- answers: 0, or TREE_LATER --- */
+
+static int answer_lookup(const struct request *request)
+{
+	fuse_req_t req = request->req;
+	const uint64_t parent = request->ino;
+	const char *name = request->name;
 	struct served *served = served_by(req);
 	struct fuse_entry_param entry = { .ino = 0 };
 	const uint64_t epoch = input_begin();
@@ -61,22 +78,151 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		entry = (struct fuse_entry_param){ .ino = 0, .entry_timeout = DBL_MAX };
 		rc = 0;
 	}
+	if (rc == TREE_LATER)
+		return rc;
 	if (rc)
 		fuse_reply_err(req, rc);
 	else
 		fuse_reply_entry(req, &entry);
+	return 0;
+}
+
+static int answer_getattr(const struct request *request)
+{
+	fuse_req_t req = request->req;
+	struct stat st;
+	const uint64_t epoch = input_begin();
+	const int rc = checked(req, epoch, tree_getattr(served_by(req)->tree, request->ino, &st));
+	if (rc == TREE_LATER)
+		return rc;
+	if (rc)
+		fuse_reply_err(req, rc);
+	else
+		fuse_reply_attr(req, &st, attr_timeout(request->ino));
+	return 0;
+}
+
+static int answer_read(const struct request *request)
+{
+	fuse_req_t req = request->req;
+	struct served *served = served_by(req);
+	struct text text = { 0 };
+	uint64_t file_offset;
+	size_t len;
+	const uint64_t epoch = input_begin();
+	int rc = tree_read(served->tree, request->ino, (uint64_t)request->offset, request->size, &text, &file_offset, &len);
+	if (!rc && file_offset != UINT64_MAX && len) {
+		/* Copied with pread, not spliced: as fast in measurements, and a splice that comes short because
+		   the file was cut this moment would look like its end, at which cp stops in peace. */
+		char *copy = malloc(len);
+		rc = copy ? input_read(served->in, file_offset, len, copy) : ENOMEM;
+		text.data = copy;
+	}
+	rc = checked(req, epoch, rc);
+	if (!rc)
+		fuse_reply_buf(req, text.data, len);
+	else if (rc != TREE_LATER)
+		fuse_reply_err(req, rc);
+	text_free(&text);
+	return rc == TREE_LATER ? rc : 0;
+}
+
+/* A buffer that entries go into until it is full. */
+struct filling {
+	fuse_req_t req;
+	struct served *served;
+	char *data;
+	size_t len, size;
+	bool plus;
+};
+
+static bool fill(void *context, const char *name, uint64_t ino, mode_t type, uint64_t next)
+{
+	struct filling *filling = context;
+	char *at = filling->data + filling->len;
+	const size_t left = filling->size - filling->len;
+	size_t used;
+	if (filling->plus) {
+		struct fuse_entry_param entry;
+		const bool dots = !strcmp(name, ".") || !strcmp(name, "..");
+		if (dots || !tree_has_attributes(filling->served->tree, ino) || make_entry(filling->served, ino, &entry)) {
+			/* Node id 0: no attributes with this one, the kernel asks if it needs them. */
+			entry = (struct fuse_entry_param){ .attr = { .st_ino = ino, .st_mode = type } };
+		}
+		used = fuse_add_direntry_plus(filling->req, at, left, name, &entry, (off_t)next);
+	} else {
+		const struct stat st = { .st_ino = ino, .st_mode = type };
+		used = fuse_add_direntry(filling->req, at, left, name, &st, (off_t)next);
+	}
+	if (used > left)
+		return false;
+	filling->len += used;
+	return true;
+}
+
+static int answer_folder(const struct request *request, bool plus)
+{
+	fuse_req_t req = request->req;
+	struct filling filling = { .req = req, .served = served_by(req), .size = request->size, .plus = plus };
+	const uint64_t epoch = input_begin();
+	filling.data = malloc(request->size ? request->size : 1);
+	int rc = filling.data ?
+			 tree_list(filling.served->tree, request->ino, (uint64_t)request->offset, fill, &filling) :
+			 ENOMEM;
+	rc = checked(req, epoch, rc);
+	if (!rc)
+		fuse_reply_buf(req, filling.data, filling.len);
+	else if (rc != TREE_LATER)
+		fuse_reply_err(req, rc);
+	free(filling.data);
+	return rc == TREE_LATER ? rc : 0;
+}
+
+static int answer_readdir(const struct request *request)
+{
+	return answer_folder(request, false);
+}
+
+static int answer_readdirplus(const struct request *request)
+{
+	return answer_folder(request, true);
+}
+
+/* --- requests --- */
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	const struct request request = { .req = req, .answer = answer_lookup, .ino = parent, .name = name };
+	requests_serve(&served_by(req)->requests, &request);
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	const struct request request = { .req = req, .answer = answer_getattr, .ino = ino };
 	(void)fi;
-	struct stat st;
-	const uint64_t epoch = input_begin();
-	const int rc = checked(req, epoch, tree_getattr(served_by(req)->tree, ino, &st));
-	if (rc)
-		fuse_reply_err(req, rc);
-	else
-		fuse_reply_attr(req, &st, DBL_MAX);
+	requests_serve(&served_by(req)->requests, &request);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	const struct request request = { .req = req, .answer = answer_read, .ino = ino, .size = size, .offset = offset };
+	(void)fi;
+	requests_serve(&served_by(req)->requests, &request);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	const struct request request = { .req = req, .answer = answer_readdir, .ino = ino, .size = size, .offset = offset };
+	(void)fi;
+	requests_serve(&served_by(req)->requests, &request);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	const struct request request = { .req = req, .answer = answer_readdirplus, .ino = ino, .size = size,
+					 .offset = offset };
+	(void)fi;
+	requests_serve(&served_by(req)->requests, &request);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -117,89 +263,6 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		fi->cache_readdir = 1;
 		fuse_reply_open(req, fi);
 	}
-}
-
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
-{
-	(void)fi;
-	struct served *served = served_by(req);
-	struct text text = { 0 };
-	uint64_t file_offset;
-	size_t len;
-	const uint64_t epoch = input_begin();
-	int rc = tree_read(served->tree, ino, (uint64_t)offset, size, &text, &file_offset, &len);
-	if (!rc && file_offset != UINT64_MAX && len) {
-		/* Copied with pread, not spliced: as fast in measurements, and a splice that comes short because
-		   the file was cut this moment would look like its end, at which cp stops in peace. */
-		char *copy = malloc(len);
-		rc = copy ? input_read(served->in, file_offset, len, copy) : ENOMEM;
-		text.data = copy;
-	}
-	rc = checked(req, epoch, rc);
-	if (rc)
-		fuse_reply_err(req, rc);
-	else
-		fuse_reply_buf(req, text.data, len);
-	text_free(&text);
-}
-
-/* A buffer that entries go into until it is full. */
-struct filling {
-	fuse_req_t req;
-	struct served *served;
-	char *data;
-	size_t len, size;
-	bool plus;
-};
-
-static bool fill(void *context, const char *name, uint64_t ino, mode_t type, uint64_t next)
-{
-	struct filling *filling = context;
-	char *at = filling->data + filling->len;
-	const size_t left = filling->size - filling->len;
-	size_t used;
-	if (filling->plus) {
-		struct fuse_entry_param entry;
-		const bool dots = !strcmp(name, ".") || !strcmp(name, "..");
-		if (dots || make_entry(filling->served, ino, &entry)) {
-			/* Node id 0: no attributes with this one, the kernel asks if it needs them. */
-			entry = (struct fuse_entry_param){ .attr = { .st_ino = ino, .st_mode = type } };
-		}
-		used = fuse_add_direntry_plus(filling->req, at, left, name, &entry, (off_t)next);
-	} else {
-		const struct stat st = { .st_ino = ino, .st_mode = type };
-		used = fuse_add_direntry(filling->req, at, left, name, &st, (off_t)next);
-	}
-	if (used > left)
-		return false;
-	filling->len += used;
-	return true;
-}
-
-static void read_folder(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, bool plus)
-{
-	struct filling filling = { .req = req, .served = served_by(req), .size = size, .plus = plus };
-	const uint64_t epoch = input_begin();
-	filling.data = malloc(size ? size : 1);
-	int rc = filling.data ? tree_list(filling.served->tree, ino, (uint64_t)offset, fill, &filling) : ENOMEM;
-	rc = checked(req, epoch, rc);
-	if (rc)
-		fuse_reply_err(req, rc);
-	else
-		fuse_reply_buf(req, filling.data, filling.len);
-	free(filling.data);
-}
-
-static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
-{
-	(void)fi;
-	read_folder(req, ino, size, offset, false);
-}
-
-static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
-{
-	(void)fi;
-	read_folder(req, ino, size, offset, true);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)

@@ -10,6 +10,8 @@
 #define HEAPFS_NODE_H
 
 #include "android/bitmap.h"
+#include "android/native.h"
+#include "graph/graph.h"
 #include "tree/name.h"
 #include "tree/pages.h"
 #include "tree/tree.h"
@@ -90,6 +92,29 @@ enum kind {
 	KIND_TRACE_PICTURES,
 	KIND_TRACE_PICTURE,
 	KIND_SMAPS,
+	KIND_GRAPH,
+	KIND_GRAPH_SUMMARY,
+	KIND_GRAPH_PROGRESS,
+	KIND_GRAPH_CLASSES,
+	KIND_UNREACHABLE,
+	KIND_DOMINATORS_TSV,
+	KIND_GRAPH_OBJECTS,
+	KIND_GRAPH_OBJECT,
+	KIND_OBJECT_GRAPH,
+	KIND_CLASS_GRAPH,
+	KIND_RETAINED,
+	KIND_PATHS,
+	KIND_REFERRERS_TSV,
+	KIND_REFERRERS,
+	KIND_REFERRER_BUCKET,
+	KIND_REFERRER,
+	KIND_BUCKET_REFERRER,
+	KIND_DOMINATORS,
+	KIND_DOMINATOR,
+	KIND_DOMINATOR_FILE,
+	KIND_DOMINATOR_SELF,
+	KIND_DOMINATOR_REST,
+	KIND_DOMINATORS_REST,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -151,6 +176,11 @@ struct kind_row {
 	const struct pages_ops *pages;
 	bool (*bytes)(const struct node *file, uint64_t *offset, uint64_t *len);
 	const struct made_ops *made;
+	/* How much of the graph a file, or a folder's entries, are made from: until that is there, TREE_LATER. */
+	enum graph_stage needs;
+	/* Attributes that are not those of all files and folders. */
+	bool (*attributes)(const struct node *node, struct stat *st);
+	bool changes;		/* the one that does: nothing of it is to be remembered */
 };
 extern const struct kind_row kinds[KIND_COUNT];
 
@@ -162,6 +192,8 @@ struct tree_dump {
 	uint32_t *by_size;	/* class numbers, most shallow bytes first */
 	const struct class *bitmap_class; /* or NULL */
 	struct bitmaps *_Atomic bitmaps; /* made at first use */
+	struct graph *graph;
+	struct natives *_Atomic natives; /* made at first use */
 };
 
 /* Compressed pictures. See bitmaps.c. */
@@ -215,6 +247,10 @@ bool part_parse(const char *name, uint64_t count, uint64_t *part);
 /* The way from the dump's folder down to an object's, or a class's, folder; false if it is not in the dump. */
 bool target_object(const struct node *like, uint64_t id, struct text *text);
 bool target_class(const struct node *like, const struct class *class, struct text *text);
+/* The id of the object or class object whose record is at the node's key. */
+bool record_id(const struct node *node, uint64_t *id);
+/* Where the record of an object or class object is. */
+bool object_offset(const struct heap *heap, uint64_t id, uint64_t *offset);
 /* Whether target_object() would find it. */
 bool in_dump(const struct heap *heap, uint64_t id);
 
@@ -303,6 +339,46 @@ bool target_object_itself(const struct node *link, struct text *text);
 bool target_object_class(const struct node *link, struct text *text);
 bool is_string(const struct node *node), has_data(const struct node *node);
 bool data_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+
+/* graph.c */
+extern const struct pages_ops summary_pages, graph_classes_pages, unreachable_pages, largest_pages;
+extern const struct made_ops progress_made;
+bool progress_attributes(const struct node *file, struct stat *st);
+struct graph *node_graph(const struct node *node);
+/* NULL without memory. */
+const struct natives *node_natives(const struct node *node);
+
+/* held.c */
+extern const struct pages_ops retained_pages, referrers_pages;
+void put_class_of(struct text *text, const struct heap *heap, uint64_t id);
+/* The object of a KEY_OFFSET node, and its number in the graph. */
+bool subject_of(const struct node *node, uint64_t *id, uint32_t *number);
+/*
+ * Calls `each` for the references by which an object or class object refers to another, with the place of their bytes in the
+ * file, the field's name or "[element]" (not NUL-terminated), and whether they hold it: a java.lang.ref.Reference's referent
+ * does not. False without memory.
+ */
+typedef void reference_fn(void *context, uint64_t offset, const char *label, size_t len, bool holds);
+bool each_reference(const struct heap *heap, uint64_t owner, uint64_t wanted, reference_fn *each, void *context);
+bool lookup_graph_object(const struct node *folder, const char *name, struct node *child);
+bool up_graph_object(const struct node *folder, struct node *parent);
+bool target_object_graph(const struct node *link, struct text *text);
+bool target_class_graph(const struct node *link, struct text *text);
+bool is_dumped_class(const struct node *node);
+void list_referrers(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_referrer(const struct node *folder, const char *name, struct node *child);
+bool up_referrer_bucket(const struct node *folder, struct node *parent);
+bool target_referrer(const struct node *link, struct text *text);
+
+/* paths.c */
+extern const struct pages_ops path_pages;
+
+/* dominators.c */
+extern const struct made_ops dominator_made;
+bool dominator_attributes(const struct node *node, struct stat *st);
+void list_dominators(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_dominator(const struct node *folder, const char *name, struct node *child);
+bool up_dominator(const struct node *folder, struct node *parent);
 
 /* references.c */
 void list_references(const struct node *folder, uint64_t from, struct listing *listing);

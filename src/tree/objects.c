@@ -41,14 +41,26 @@ static bool first_from(const struct heap *heap, uint64_t id, uint64_t *lowest, u
 	return object || class;
 }
 
-/* The id whose range a folder of objects/ shows. */
-static bool folder_id(const struct node *folder, uint64_t *id)
+bool record_id(const struct node *node, uint64_t *id)
 {
-	const uint8_t *p = input_at(folder->heap->in, folder->key, 1 + folder->heap->id_width);
+	const uint8_t *p = input_at(node->heap->in, node->key, 1 + node->heap->id_width);
 	if (!p || (!subrecord_is_object(*p) && *p != SUB_CLASS_DUMP))
 		return false;
-	*id = read_id(p + 1, folder->heap->id_width);
+	*id = read_id(p + 1, node->heap->id_width);
 	return true;
+}
+
+bool object_offset(const struct heap *heap, uint64_t id, uint64_t *offset)
+{
+	const struct class *class = class_find(heap, id);
+	struct found found;
+	if (class)
+		*offset = class->offset; /* 0 where it is known by name only */
+	else if (id && index_find(&heap->scan.index, id, &found))
+		*offset = found.offset;
+	else
+		return false;
+	return *offset != 0;
 }
 
 /* Folders for the ranges of 1 << shift ids in [first, last]; a position is a range's number within it. */
@@ -88,16 +100,12 @@ void list_objects(const struct node *folder, uint64_t from, struct listing *list
 
 bool lookup_objects(const struct node *folder, const char *name, struct node *child)
 {
-	uint64_t value;
-	struct found found;
+	uint64_t value, offset;
 	if (name_parse_id(name, strlen(name), &value)) {
-		const struct class *class = class_find(folder->heap, value);
-		if (class)
-			found.offset = class->offset; /* 0 where it is known by name only */
-		else if (!index_find(&folder->heap->scan.index, value, &found))
+		if (!object_offset(folder->heap, value, &offset))
 			return false;
-		*child = node_make(folder, KIND_OBJECT_BY_ID, found.offset);
-		return found.offset != 0;
+		*child = node_make(folder, KIND_OBJECT_BY_ID, offset);
+		return true;
 	}
 	return name_parse_hex(name, strlen(name), &value) && value <= UINT64_MAX >> HIGH_SHIFT &&
 	       lookup_range(folder, value << HIGH_SHIFT, HIGH_SHIFT, KIND_OBJECTS_HIGH, child);
@@ -106,7 +114,7 @@ bool lookup_objects(const struct node *folder, const char *name, struct node *ch
 void list_objects_high(const struct node *folder, uint64_t from, struct listing *listing)
 {
 	uint64_t id;
-	if (folder_id(folder, &id)) {
+	if (record_id(folder, &id)) {
 		const uint64_t first = id >> HIGH_SHIFT << HIGH_SHIFT;
 		list_ranges(folder, first, first | ((UINT64_C(1) << HIGH_SHIFT) - 1), LOW_SHIFT, KIND_OBJECTS_LOW, from,
 			    listing);
@@ -116,7 +124,7 @@ void list_objects_high(const struct node *folder, uint64_t from, struct listing 
 bool lookup_objects_high(const struct node *folder, const char *name, struct node *child)
 {
 	uint64_t id, low;
-	return folder_id(folder, &id) && name_parse_hex(name, strlen(name), &low) && low < 0x1000 &&
+	return record_id(folder, &id) && name_parse_hex(name, strlen(name), &low) && low < 0x1000 &&
 	       lookup_range(folder, (id >> HIGH_SHIFT << HIGH_SHIFT) | low << LOW_SHIFT, LOW_SHIFT, KIND_OBJECTS_LOW,
 			    child);
 }
@@ -127,7 +135,7 @@ void list_objects_low(const struct node *folder, uint64_t from, struct listing *
 	const struct heap *heap = folder->heap;
 	uint64_t id;
 	struct located *objects;
-	if (from > 0xffff || !folder_id(folder, &id))
+	if (from > 0xffff || !record_id(folder, &id))
 		return;
 	const uint64_t first = (id >> LOW_SHIFT << LOW_SHIFT) + from, last = id | 0xffff;
 	const ptrdiff_t count = index_range(&heap->scan.index, first, last, &objects);
@@ -160,7 +168,7 @@ bool lookup_objects_low(const struct node *folder, const char *name, struct node
 {
 	uint64_t own, id;
 	struct found found;
-	if (!folder_id(folder, &own) || !name_parse_id(name, strlen(name), &id) || own >> LOW_SHIFT != id >> LOW_SHIFT)
+	if (!record_id(folder, &own) || !name_parse_id(name, strlen(name), &id) || own >> LOW_SHIFT != id >> LOW_SHIFT)
 		return false;
 	const struct class *class = class_find(folder->heap, id);
 	if (class) {
@@ -182,21 +190,21 @@ bool up_objects_high(const struct node *folder, struct node *parent)
 bool up_objects_low(const struct node *folder, struct node *parent)
 {
 	uint64_t id;
-	return folder_id(folder, &id) &&
+	return record_id(folder, &id) &&
 	       lookup_range(folder, id >> HIGH_SHIFT << HIGH_SHIFT, HIGH_SHIFT, KIND_OBJECTS_HIGH, parent);
 }
 
 bool up_object(const struct node *folder, struct node *parent)
 {
 	uint64_t id;
-	return folder_id(folder, &id) &&
+	return record_id(folder, &id) &&
 	       lookup_range(folder, id >> LOW_SHIFT << LOW_SHIFT, LOW_SHIFT, KIND_OBJECTS_LOW, parent);
 }
 
 bool target_object_itself(const struct node *link, struct text *text)
 {
 	uint64_t id;
-	return folder_id(link, &id) && target_object(link, id, text);
+	return record_id(link, &id) && target_object(link, id, text);
 }
 
 bool target_object_class(const struct node *link, struct text *text)

@@ -27,7 +27,7 @@ static uint64_t place_of(const struct references *references, uint64_t i)
 }
 
 /* Number of the reference whose bytes are at `offset` of the file. */
-static uint64_t number_of(const struct references *references, uint64_t offset)
+static uint64_t reference_number(const struct references *references, uint64_t offset)
 {
 	if (references->array)
 		return (offset - references->base) / references->heap->id_width;
@@ -70,7 +70,7 @@ static bool open_object(const struct node *folder, struct references *references
 		references->count = object.length;
 	}
 	references->split = !part && references->count > SPLIT;
-	show_from(references, part ? number_of(references, folder->key) : 0, part);
+	show_from(references, part ? reference_number(references, folder->key) : 0, part);
 	return true;
 }
 

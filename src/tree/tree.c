@@ -166,6 +166,13 @@ static int read_link(const struct node *node, struct text *text)
 	return text->failed ? ENOMEM : 0;
 }
 
+/* Is there what the node is made from? 0, TREE_LATER or an errno value. */
+static int node_ready(const struct node *node)
+{
+	const enum graph_stage needs = kinds[node->kind].needs;
+	return needs ? graph_need(node_dump(node)->graph, needs) : 0;
+}
+
 static int node_size(const struct node *node, uint64_t *size)
 {
 	const struct kind_row *row = &kinds[node->kind];
@@ -182,6 +189,9 @@ static int node_size(const struct node *node, uint64_t *size)
 		text_free(&text);
 		return rc;
 	default:
+		rc = node_ready(node);
+		if (rc)
+			return rc;
 		if (row->bytes)
 			return row->bytes(node, &offset, size) ? 0 : EIO;
 		if (row->made)
@@ -197,7 +207,9 @@ int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st)
 	int rc = node_from_ino(tree, ino, &node);
 	if (!rc)
 		rc = node_size(&node, &size);
-	if (rc)
+	if (rc == TREE_LATER)
+		size = 0;
+	else if (rc)
 		return rc;
 	const mode_t type = kinds[node.kind].type;
 	*st = (struct stat){ .st_ino = ino, .st_nlink = 1, .st_size = (off_t)size };
@@ -207,7 +219,16 @@ int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st)
 	st->st_uid = tree->owner;
 	st->st_gid = tree->group;
 	st->st_mtim = st->st_atim = st->st_ctim = tree->time;
-	return 0;
+	if (rc)
+		return rc;
+	return !kinds[node.kind].attributes || kinds[node.kind].attributes(&node, st) ? 0 : EIO;
+}
+
+bool tree_has_attributes(struct tree *tree, uint64_t ino)
+{
+	struct node node;
+	return !node_from_ino(tree, ino, &node) &&
+	       (kinds[node.kind].type != S_IFREG || graph_has(node_dump(&node)->graph, kinds[node.kind].needs));
 }
 
 int tree_readlink(struct tree *tree, uint64_t ino, struct text *target)
@@ -225,8 +246,10 @@ static int node_parent(const struct node *node, struct node *parent)
 	*parent = *node;
 	if (row->type != S_IFDIR)
 		return ENOTDIR;
-	if (row->up)
-		return row->up(node, parent) ? 0 : EIO;
+	if (row->up) {
+		const int rc = node_ready(node);
+		return rc ? rc : row->up(node, parent) ? 0 : EIO;
+	}
 	if (node->kind != KIND_ROOT) {
 		parent->kind = row->parent;
 		if (row->parent == KIND_DUMP && node->tree->dump_count == 1)
@@ -249,7 +272,7 @@ int tree_parent(struct tree *tree, uint64_t ino, uint64_t *parent_ino)
 int tree_lookup(struct tree *tree, uint64_t parent, const char *name, uint64_t *ino)
 {
 	struct node folder, child;
-	const int rc = node_from_ino(tree, parent, &folder);
+	int rc = node_from_ino(tree, parent, &folder);
 	if (rc)
 		return rc;
 	if (kinds[folder.kind].type != S_IFDIR)
@@ -262,6 +285,9 @@ int tree_lookup(struct tree *tree, uint64_t parent, const char *name, uint64_t *
 			*ino = node_ino(&child);
 			return is_shown(&child) ? 0 : ENOENT;
 		}
+	rc = node_ready(&folder);
+	if (rc)
+		return rc;
 	if (!kinds[folder.kind].lookup || !kinds[folder.kind].lookup(&folder, name, &child) ||
 	    (kinds[child.kind].type == S_IFLNK && !tree->options.links))
 		return ENOENT;
@@ -291,6 +317,8 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 	int rc = node_from_ino(tree, ino, &folder);
 	if (!rc && kinds[folder.kind].type != S_IFDIR)
 		rc = ENOTDIR;
+	if (!rc)
+		rc = node_ready(&folder);
 	if (!rc && offset < AT_DOTDOT)
 		rc = node_parent(&folder, &parent);
 	if (rc)
@@ -331,7 +359,7 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 	      size_t *len)
 {
 	struct node node;
-	const int rc = node_from_ino(tree, ino, &node);
+	int rc = node_from_ino(tree, ino, &node);
 	*file_offset = UINT64_MAX;
 	*len = 0;
 	if (rc)
@@ -339,6 +367,9 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 	const struct kind_row *row = &kinds[node.kind];
 	if (row->type != S_IFREG)
 		return row->type == S_IFDIR ? EISDIR : EINVAL;
+	rc = node_ready(&node);
+	if (rc)
+		return rc;
 	if (row->bytes) {
 		uint64_t start, total;
 		if (!row->bytes(&node, &start, &total))
@@ -352,6 +383,12 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 				       pages_read(&tree->cache, ino, row->pages, &node, offset, size, text);
 	*len = text->len;
 	return failed;
+}
+
+bool tree_changes(uint64_t ino)
+{
+	const unsigned kind = ino & ((1u << KIND_BITS) - 1);
+	return kind < KIND_COUNT && kinds[kind].changes;
 }
 
 void tree_statfs(struct tree *tree, struct statvfs *st)
@@ -464,8 +501,9 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->dumps[i].heap = &heaps[i];
 		tree->dumps[i].first_class = first_class;
 		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);
+		tree->dumps[i].graph = graph_open(&heaps[i], &options->graph);
 		first_class += heaps[i].class_count;
-		if (name_classes(&tree->dumps[i])) {
+		if (!tree->dumps[i].graph || name_classes(&tree->dumps[i])) {
 			tree_close(tree);
 			return NULL;
 		}
@@ -487,6 +525,8 @@ void tree_close(struct tree *tree)
 		free(dump->by_name);
 		free(dump->by_size);
 		bitmaps_close(atomic_load(&dump->bitmaps));
+		graph_close(dump->graph);
+		natives_close(atomic_load(&dump->natives));
 	}
 	free(tree->dumps);
 	pages_cache_free(&tree->cache);

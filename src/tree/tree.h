@@ -7,12 +7,14 @@
  * their own use an ordinal (a class's or a dump's number). So a node needs no table, no allocation and no forgetting. The root is kind 1,
  * key 0.
  *
- * Nothing in the tree ever changes. Functions return 0 or an errno value; all are safe to call from many
- * threads. Each kind of node is one row of the table in kinds.c.
+ * Nothing in the tree ever changes, but for graph/progress.txt. Functions return 0 or an errno value, or TREE_LATER where
+ * something must be built first, which has then begun: they never wait; the graph's `changed` tells when to ask again. All
+ * are safe to call from many threads. Each kind of node is one row of the table in kinds.c.
  */
 #ifndef HEAPFS_TREE_H
 #define HEAPFS_TREE_H
 
+#include "graph/graph.h"
 #include "tree/text.h"
 
 #include <sys/stat.h>
@@ -20,6 +22,7 @@
 #include <time.h>
 
 #define TREE_ROOT 1
+#define TREE_LATER GRAPH_LATER
 
 struct tree;
 
@@ -28,6 +31,7 @@ struct tree_options {
 	bool owner_given, group_given;
 	uid_t owner;		/* else the dump file's own */
 	gid_t group;
+	struct graph_options graph;
 	unsigned png_level;	/* 1 to 9: pictures made from raw pixels are compressed; 0: stored */
 };
 
@@ -47,7 +51,10 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		       const struct tree_options *options);
 void tree_close(struct tree *tree);
 
+/* With TREE_LATER all but the size is there. */
 int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st);
+/* Can tree_getattr() be answered now, without anything being built? A plain listing goes without what cannot. */
+bool tree_has_attributes(struct tree *tree, uint64_t ino);
 int tree_lookup(struct tree *tree, uint64_t parent, const char *name, uint64_t *ino);
 int tree_parent(struct tree *tree, uint64_t ino, uint64_t *parent);
 /* Appends the link's target. */
@@ -67,6 +74,9 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
  */
 int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, struct text *text, uint64_t *file_offset,
 	      size_t *len);
+
+/* Does this node change, so that nothing of it may be remembered? */
+bool tree_changes(uint64_t ino);
 
 void tree_statfs(struct tree *tree, struct statvfs *st);
 

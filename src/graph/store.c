@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "graph/store.h"
+
+#include "input/spill.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Bytes of an array from which on large pages are asked for. */
+#define LARGE (UINT64_C(8) << 20)
+
+/* The first number behind `key` in a file, in bytes; UINT64_MAX if there is none. */
+static uint64_t number_in(const char *path, const char *key, uint64_t unit)
+{
+	char line[256];
+	uint64_t value, found = UINT64_MAX;
+	FILE *file = fopen(path, "re");
+	while (file && found == UINT64_MAX && fgets(line, sizeof line, file))
+		if (!strncmp(line, key, strlen(key)) && sscanf(line + strlen(key), "%" SCNu64, &value) == 1)
+			found = value * unit;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* What the control group leaves of its memory, where it has a limit: containers see all of the machine's otherwise. */
+static uint64_t group_left(void)
+{
+	char line[512], path[1024];
+	uint64_t left = UINT64_MAX;
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	while (file && fgets(line, sizeof line, file)) {
+		if (strncmp(line, "0::", 3))
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		/* A limit may stand at any level above. */
+		for (char *end = line + strlen(line); end; end = strrchr(line + 3, '/')) {
+			*end = 0;
+			snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+			const uint64_t most = number_in(path, "", 1);
+			snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", line + 3);
+			const uint64_t now = number_in(path, "", 1);
+			if (most != UINT64_MAX && now != UINT64_MAX && (now < most ? most - now : 0) < left)
+				left = now < most ? most - now : 0;
+		}
+	}
+	if (file)
+		fclose(file);
+	return left;
+}
+
+uint64_t store_default_limit(void)
+{
+	const uint64_t free_here = number_in("/proc/meminfo", "MemAvailable:", 1024), group = group_left();
+	const uint64_t least = group < free_here ? group : free_here;
+	return least == UINT64_MAX ? UINT64_C(1) << 30 : least / 4;
+}
+
+static uint64_t pages(uint64_t bytes)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	return (bytes + !bytes + page - 1) / page * page;
+}
+
+static void *map_file(const struct store *store, uint64_t bytes)
+{
+	struct spill spill;
+	char error[512];
+	void *items = MAP_FAILED;
+	if (spill_open(&spill, store->folder, NULL, 0, "", error, sizeof error))
+		return items;
+	/* Room is taken now: a page that finds none later is a SIGBUS. */
+	if (!posix_fallocate(spill.fd, 0, (off_t)bytes))
+		items = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spill.fd, 0);
+	spill_close(&spill);
+	return items;
+}
+
+void *store_get_sparse(struct store *store, uint64_t count, uint64_t size)
+{
+	if (count > (UINT64_C(1) << 47) / size)
+		return NULL;
+	const uint64_t bytes = pages(count * size);
+	void *items;
+	if (store->used - store->in_files + bytes > store->limit) {
+		void **files = reallocarray(store->files, store->file_count + 1, sizeof *files);
+		if (!files)
+			return NULL;
+		store->files = files;
+		items = map_file(store, bytes);
+		if (items == MAP_FAILED)
+			return NULL;
+		files[store->file_count++] = items;
+		store->in_files += bytes;
+	} else {
+		items = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (items == MAP_FAILED)
+			return NULL;
+	}
+	store->used += bytes;
+	if (store->used > store->most)
+		store->most = store->used;
+	return items;
+}
+
+void *store_get(struct store *store, uint64_t count, uint64_t size)
+{
+	const size_t files = store->file_count;
+	void *items = store_get_sparse(store, count, size);
+	if (items && store->file_count == files && count * size >= LARGE)
+		madvise(items, count * size, MADV_HUGEPAGE); /* where it cannot be, nothing is lost */
+	return items;
+}
+
+void store_put(struct store *store, void *items, uint64_t count, uint64_t size)
+{
+	if (!items)
+		return;
+	munmap(items, pages(count * size));
+	store->used -= pages(count * size);
+	for (size_t i = 0; i < store->file_count; i++)
+		if (store->files[i] == items) {
+			store->files[i] = store->files[--store->file_count];
+			store->in_files -= pages(count * size);
+			break;
+		}
+}
+
+void store_close(struct store *store)
+{
+	free(store->files);
+	store->files = NULL;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * path-to-root.txt: the ways on which GC roots hold an object. First the shortest; then, through its other referrers,
+ * up to nine more, each that referrer's own shortest, which share no object but the root and the end with those before.
+ * A line a step: how it is referred to, its class, where it is in the tree.
+ */
+#include "tree/node.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define PATHS_MOST 10
+/* Referrers that are looked at for further paths: the nearest to a root. */
+#define CANDIDATES_MOST 4096
+/* Nodes of a further path; the graph tells no larger distances apart. */
+#define FURTHER_MOST 254
+
+#define PATH_STEP 512
+
+/* Nodes from the root to the end. */
+struct path {
+	uint32_t *nodes;
+	size_t count;
+};
+
+struct paths {
+	struct path list[PATHS_MOST];
+	unsigned count;
+};
+
+static void free_paths(struct paths *paths)
+{
+	for (unsigned i = 0; i < paths->count; i++)
+		free(paths->list[i].nodes);
+}
+
+/* Adds the way that ends with `last`, and with `end` behind it unless that is NODE_NONE. False without memory. */
+static bool add_path(const struct graph *graph, struct paths *paths, uint32_t last, uint32_t end)
+{
+	size_t count = end != NODE_NONE;
+	for (uint32_t node = last; node != NODE_ROOT; node = graph_before(graph, node))
+		count++;
+	struct path *path = &paths->list[paths->count];
+	*path = (struct path){ malloc(count * sizeof *path->nodes), count };
+	if (!path->nodes)
+		return false;
+	paths->count++;
+	if (end != NODE_NONE)
+		path->nodes[--count] = end;
+	for (uint32_t node = last; node != NODE_ROOT; node = graph_before(graph, node))
+		path->nodes[--count] = node;
+	return true;
+}
+
+/* --- further paths --- */
+
+struct candidate {
+	uint32_t node;
+	unsigned distance;
+	struct name class;
+	char *field;		/* by which it holds the end */
+};
+
+static void least_field(void *context, uint64_t offset, const char *label, size_t len, bool holds)
+{
+	char **least = context;
+	(void)offset;
+	if (!holds)
+		return;
+	char *text = strndup(label, len);
+	if (text && (!*least || strcmp(text, *least) < 0)) {
+		free(*least);
+		*least = text;
+	} else {
+		free(text);
+	}
+}
+
+/* The first, by name, of the fields by which `owner` holds `id`; NULL if there is none. To be freed. */
+static char *field_of(const struct heap *heap, uint64_t owner, uint64_t id)
+{
+	char *field = NULL;
+	each_reference(heap, owner, id, least_field, &field);
+	return field;
+}
+
+static int compare_distances(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	const int order = memcmp(x->class.text, y->class.text, x->class.len < y->class.len ? x->class.len : y->class.len);
+	if (order || x->class.len != y->class.len)
+		return order ? order : x->class.len < y->class.len ? -1 : 1;
+	const int fields = strcmp(x->field ? x->field : "", y->field ? y->field : "");
+	return fields ? fields : compare_distances(a, b);
+}
+
+/* The nodes that paths so far go through, without their roots and the end: a hash that stands half empty. */
+struct used {
+	uint32_t *slots;
+	size_t slot_count;
+};
+
+static size_t used_slot(const struct used *used, uint32_t node)
+{
+	size_t at = (size_t)((node * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (used->slot_count - 1);
+	while (used->slots[at] != NODE_NONE && used->slots[at] != node)
+		at = (at + 1) & (used->slot_count - 1);
+	return at;
+}
+
+static bool open_used(struct used *used, size_t most)
+{
+	used->slot_count = 64;
+	while (used->slot_count < 2 * most)
+		used->slot_count *= 2;
+	used->slots = malloc(used->slot_count * sizeof *used->slots);
+	if (used->slots)
+		memset(used->slots, 0xff, used->slot_count * sizeof *used->slots);
+	return used->slots != NULL;
+}
+
+static void use(struct used *used, const struct path *path)
+{
+	for (size_t i = 1; i + 1 < path->count; i++)
+		used->slots[used_slot(used, path->nodes[i])] = path->nodes[i];
+}
+
+/* Does the way to `node` meet the end, or a node that is used? Its root may be shared, but not be the end. */
+static bool is_apart(const struct graph *graph, const struct used *used, uint32_t node, uint32_t end)
+{
+	for (; node != NODE_ROOT; node = graph_before(graph, node)) {
+		const bool root = graph_before(graph, node) == NODE_ROOT;
+		if (node == end || (!root && used->slots[used_slot(used, node)] == node))
+			return false;
+	}
+	return true;
+}
+
+static size_t find_candidates(const struct node *file, const struct referrers *referrers, uint32_t last,
+			      struct candidate *candidates)
+{
+	const struct graph *graph = node_graph(file);
+	const struct heap *heap = file->heap;
+	size_t count = 0;
+	for (size_t i = 0; i < referrers->count; i++) {
+		const uint32_t node = referrers->list[i];
+		const unsigned distance = graph_distance(graph, node);
+		if (node != last && graph_before(graph, node) != NODE_NONE && distance < FURTHER_MOST)
+			candidates[count++] = (struct candidate){ .node = node, .distance = distance };
+	}
+	qsort(candidates, count, sizeof *candidates, compare_distances);
+	count = count < CANDIDATES_MOST ? count : CANDIDATES_MOST;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t id = graph_id(graph, candidates[i].node);
+		const struct class *class = class_find(heap, id);
+		struct object object;
+		if (class && class->offset)
+			candidates[i].class = class->name;
+		else if (heap_find(heap, id, &object))
+			candidates[i].class = object.class->name;
+		candidates[i].field = field_of(heap, id, graph_id(graph, referrers->node));
+	}
+	qsort(candidates, count, sizeof *candidates, compare_candidates);
+	return count;
+}
+
+static bool add_further(const struct node *file, struct paths *paths, uint32_t end)
+{
+	struct graph *graph = node_graph(file);
+	const uint32_t last = graph_before(graph, end);
+	struct referrers *referrers = graph_referrers(graph, end);
+	struct candidate *candidates = referrers ? malloc((referrers->count + 1) * sizeof *candidates) : NULL;
+	struct used used = { NULL, 0 };
+	bool whole = candidates && open_used(&used, paths->list[0].count + PATHS_MOST * (size_t)FURTHER_MOST);
+	const size_t count = whole ? find_candidates(file, referrers, last, candidates) : 0;
+	if (whole)
+		use(&used, &paths->list[0]);
+	for (size_t i = 0; i < count; i++) {
+		const struct candidate *candidate = &candidates[i];
+		/* Without a field it only refers to the end, as a java.lang.ref.Reference. */
+		if (whole && paths->count < PATHS_MOST && candidate->field && is_apart(graph, &used, candidate->node, end)) {
+			whole = add_path(graph, paths, candidate->node, end);
+			if (whole)
+				use(&used, &paths->list[paths->count - 1]);
+		}
+		free(candidate->field);
+	}
+	free(candidates);
+	free(used.slots);
+	referrers_put(referrers);
+	return whole;
+}
+
+/* --- the text --- */
+
+static void put_roots(struct text *text, const struct node *file, uint64_t id)
+{
+	const struct roots *roots = heap_roots(file->heap);
+	bool any = false;
+	for (size_t i = 0; roots && i < roots->count; i++) {
+		const char *name = roots->list[i].id == id ? root_tag_name(roots->list[i].tag) : NULL;
+		if (!name)
+			continue;
+		text_puts(text, any ? ", " : "root: ");
+		text_puts(text, name);
+		any = true;
+	}
+	if (!any)
+		text_puts(text, "root: loaded class");
+}
+
+static void put_step(struct text *text, const struct node *file, const struct path *path, size_t i)
+{
+	const struct graph *graph = node_graph(file);
+	const struct heap *heap = file->heap;
+	const uint64_t id = graph_id(graph, path->nodes[i]);
+	struct object object;
+	struct string string;
+	if (!i) {
+		put_roots(text, file, id);
+	} else {
+		char *field = field_of(heap, graph_id(graph, path->nodes[i - 1]), id);
+		if (field && *field != '[' && *field != '<')
+			text_putc(text, '.');
+		text_escaped(text, field ? field : "?", field ? strlen(field) : 1);
+		free(field);
+	}
+	text_putc(text, '\t');
+	put_class_of(text, heap, id);
+	if (heap_find(heap, id, &object) && heap_string(heap, &object, &string)) {
+		text_puts(text, " \"");
+		text_puts(text, text_string(text, &string, TEXT_LINE_CHARS) ? "\"" : "\"…");
+	}
+	text_putc(text, '\t');
+	target_object(file, id, text);
+	text_putc(text, '\n');
+}
+
+/* A piece is a line; the first of each path has its heading before it. */
+static void write_paths(const struct node *file, uint64_t first, struct pages *pages)
+{
+	const struct graph *graph = node_graph(file);
+	struct text *text = &pages->text;
+	struct paths paths = { .count = 0 };
+	uint64_t id, before = 0;
+	uint32_t end;
+	if (!subject_of(file, &id, &end))
+		return;
+	if (graph_before(graph, end) == NODE_NONE) {
+		if (!first) {
+			text_puts(text, "no strong path from a GC root\n");
+			pages_next(pages);
+		}
+		return;
+	}
+	text->failed |= !add_path(graph, &paths, end, NODE_NONE) || !add_further(file, &paths, end);
+	bool more = !text->failed;
+	for (unsigned i = 0; i < paths.count && more; i++) {
+		const struct path *path = &paths.list[i];
+		for (size_t step = first > before ? (size_t)(first - before) : 0; step < path->count && more; step++) {
+			if (!step)
+				text_printf(text, "%spath %u of %u: %zu objects\n", i ? "\n" : "", i + 1, paths.count, path->count);
+			put_step(text, file, path, step);
+			more = pages_next(pages);
+		}
+		before += path->count;
+	}
+	free_paths(&paths);
+}
+
+const struct pages_ops path_pages = { .step = PATH_STEP, .write = write_paths };
