@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "input/graph_model.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +35,16 @@ static void *grow(struct model *m, void *list, size_t count, size_t *capacity, s
 	return grown;
 }
 
+void *calloc_apart(size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+		return NULL;
+	bytes = (bytes / CACHE_LINES + 1) * CACHE_LINES;
+	void *memory = aligned_alloc(CACHE_LINES, bytes);
+	return memory ? memset(memory, 0, bytes) : NULL;
+}
+
 /* --- reading --- */
 
 static struct type *add_type(struct model *m, const char *name, size_t len)
@@ -54,7 +63,7 @@ static struct type *add_type(struct model *m, const char *name, size_t len)
 	return &types[m->type_count++];
 }
 
-static void add_field(struct model *m, struct type *type, uint64_t id)
+void model_add_field(struct model *m, struct type *type, uint64_t id)
 {
 	if (type->field_count == FIELDS_MOST)
 		return;
@@ -111,10 +120,10 @@ static void read_type(struct model *m, const struct proto_field *message)
 			continue;
 		uint64_t id;
 		if (field.type == PROTO_VARINT)
-			add_field(m, type, field.value);
+			model_add_field(m, type, field.value);
 		else if (field.type == PROTO_LEN)
 			for (const uint8_t *p = field.data; next_number(&p, field.data + field.len, &id);)
-				add_field(m, type, id);
+				model_add_field(m, type, id);
 	}
 }
 
@@ -192,7 +201,7 @@ static void read_tables(struct model *m)
 		uint64_t len;
 		const uint8_t *at = graph->packet(graph->context, i, &len), *end = at ? at + len : NULL;
 		struct proto_field field;
-		while (at && proto_next(&at, end, &field) && !m->failed) {
+		while (at && proto_next_past(&at, end, HEAP_GRAPH_OBJECTS, &field) && !m->failed) {
 			if (field.number == 10 && field.type == PROTO_VARINT)
 				graph->heap_bytes_allocated = field.value;
 			if (field.type != PROTO_LEN)
@@ -278,13 +287,16 @@ static void read_object(struct reader *reader, const uint8_t *at, const uint8_t 
 	object->fields_len = object->references_len = object->internals_len = 0;
 	object->has = 0;
 	const uint64_t before = object->id;
+	const bool relative = object->relative;
 	object->id = 0;
+	object->relative = false;
 	while (at < end) {
 		const uint8_t *start = at;
 		switch (*at++) {
 		case VARINT_TAG(1):
 			if (!proto_varint(&at, end, &object->id))
 				return;
+			object->relative = false;
 			continue;
 		case VARINT_TAG(2):
 			if (!proto_varint(&at, end, &object->type_id))
@@ -301,8 +313,10 @@ static void read_object(struct reader *reader, const uint8_t *at, const uint8_t 
 		case VARINT_TAG(7):
 			if (!proto_varint(&at, end, &value))
 				return;
-			if (value)
+			if (value) {
 				object->id = before + value;
+				object->relative = relative;
+			}
 			continue;
 		case VARINT_TAG(9):
 			if (!proto_varint(&at, end, &value))
@@ -330,10 +344,18 @@ void model_packet(const struct model *m, struct reader *reader, size_t packet, s
 	uint64_t len;
 	const uint8_t *at = m->graph->packet(m->graph->context, packet, &len), *end = at ? at + len : NULL;
 	struct proto_field field;
-	while (at && proto_next(&at, end, &field) && !reader->failed) {
-		if (field.number != 2 || field.type != PROTO_LEN)
+	while (at && at < end && !reader->failed) {
+		const unsigned bytes = proto_short(at, end, HEAP_GRAPH_OBJECTS); /* nearly always */
+		if (bytes) {
+			at += bytes;
+			read_object(reader, at - bytes + 2, at, object);
+		} else if (!proto_next(&at, end, &field)) {
+			break;
+		} else if (field.number == HEAP_GRAPH_OBJECTS && field.type == PROTO_LEN) {
+			read_object(reader, field.data, field.data + field.len, object);
+		} else {
 			continue;
-		read_object(reader, field.data, field.data + field.len, object);
+		}
 		call(context, object);
 	}
 }
@@ -342,6 +364,16 @@ void reader_free(struct reader *reader)
 {
 	for (size_t i = 0; i < 3; i++)
 		free(reader->joined[i].data);
+}
+
+/* How often the id stands in a packed list before `at`. */
+unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id)
+{
+	unsigned count = 0;
+	uint64_t other;
+	while (list < at && next_number(&list, at, &other))
+		count += other == id;
+	return count;
 }
 
 /* --- classes --- */
@@ -464,103 +496,6 @@ static void resolve_types(struct model *m)
 		array->super = m->object_type;
 }
 
-/* How often the type and its superclasses have a field of this id: an object may name one more than once. */
-static unsigned count_field(const struct model *m, const struct type *type, uint64_t id)
-{
-	unsigned count = 0;
-	for (unsigned depth = 0; depth < DEPTH_MOST; depth++) {
-		for (uint32_t i = 0; i < type->field_count; i++)
-			count += type->fields[i] == id;
-		if (type->super == NONE)
-			break;
-		type = &m->types[type->super];
-	}
-	return count;
-}
-
-/* How often the id stands in a packed list before `at`. */
-unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id)
-{
-	unsigned count = 0;
-	uint64_t other;
-	while (list < at && next_number(&list, at, &other))
-		count += other == id;
-	return count;
-}
-
-/* Fields of an object that names them itself, as graphs before Android S do, become its type's. */
-static void survey_fields(struct model *m, struct type *type, const struct object *object)
-{
-	const uint8_t *at = object->fields, *end = at + object->fields_len;
-	uint64_t id;
-	for (unsigned i = 0; i < NAMED_MOST; i++) {
-		const uint8_t *before = at;
-		if (!next_number(&at, end, &id))
-			break;
-		/* Types with very many fields, and objects that name very many, are made to do harm. */
-		const uint64_t work = 1 + i + type->slots + type->field_count + type->depth;
-		if (work > m->work) {
-			notes_add(m->graph->notes, "named fields that are left out, since there are too many to look through",
-				  NOTE_NO_OFFSET, 0, "object 0x%" PRIx64, object->id * 8);
-			break;
-		}
-		m->work -= work;
-		if (count_field(m, type, id) <= count_before(object->fields, before, id))
-			add_field(m, type, id);
-	}
-}
-
-/* The second pass: which objects are classes, and what else only they tell. */
-static void survey(void *context, const struct object *object)
-{
-	struct model *m = context;
-	const uint32_t number = model_type(m, object->type_id);
-	if (object->id >> 61) /* no address */
-		return;
-	m->highest = object->id > m->highest ? object->id : m->highest;
-	if (number == NONE)
-		return;
-	struct type *type = &m->types[number];
-	if (type->of != NONE && object->id && !m->types[type->of].dumped) {
-		m->types[type->of].class_id = object->id * 8;
-		m->types[type->of].dumped = true;
-	}
-	type->internals |= object->internals_len > 0;
-	for (unsigned i = 0; object->has && i < NUMBERS; i++)
-		if (object->has & 1u << i && !strcmp(type->name, numbers[i].class))
-			type->numbers |= (uint8_t)(1u << i);
-	if (type->element)
-		return;
-	if (object->fields_len) {
-		survey_fields(m, type, object);
-		return;
-	}
-	uint32_t references = 0;
-	for (uint64_t i = 0; i < object->references_len; i++)
-		references += object->references[i] < 0x80;
-	if (references > type->slots && references - type->slots > type->extra)
-		type->extra = references - type->slots;
-}
-
-static void survey_all(struct model *m)
-{
-	struct reader reader = { .failed = false };
-	struct object object = { .id = 0 };
-	for (size_t i = 0; i < m->graph->packets && !m->failed; i++) {
-		m->starts[i] = (struct packet_start){ object.id, object.heap };
-		model_packet(m, &reader, i, &object, survey, m);
-		m->failed |= reader.failed;
-	}
-	reader_free(&reader);
-	for (size_t i = 0; i < m->type_count; i++) {
-		struct type *type = &m->types[i];
-		const uint32_t named = type->field_count;
-		for (uint32_t j = 0; j < type->extra && !m->failed; j++)
-			add_field(m, type, 0);
-		type->extra = type->field_count - named; /* as many as a class can have */
-	}
-}
-
 /* How long an instance's own fields are, and its superclass's, which is laid out already. */
 static void lay_out_type(struct model *m, struct type *type)
 {
@@ -632,7 +567,7 @@ bool model_open(struct model *m, struct heap_graph *graph)
 	if (!m->failed) {
 		make_table(m);
 		lay_out(m);
-		survey_all(m);
+		model_survey(m);
 	}
 	/* ART's addresses fit 32 bits, and hprof-conv knows no others. */
 	m->width = m->highest >> 29 || m->type_count >> 28 ? 8 : 4;

@@ -75,7 +75,13 @@ struct object {
 	const uint8_t *fields, *references, *internals;
 	uint64_t fields_len, references_len, internals_len;
 	unsigned heap, has;	/* a bit for each of `numbers` */
+	bool relative;		/* the id counts from where the packet starts, which was not known */
 };
+
+/* What a thread writes for every object must not lie in a cache line that another one has to do with. */
+#define CACHE_LINES 128
+/* Zeroed memory in cache lines of its own, for free(). NULL without memory. */
+void *calloc_apart(size_t count, size_t size);
 
 /* What is carried on from one packet to the next. */
 struct packet_start {
@@ -103,6 +109,11 @@ struct model {
 /* Reads all but the objects, and surveys those. False without memory. */
 bool model_open(struct model *model, struct heap_graph *graph);
 void model_close(struct model *model);
+
+/* A reference field of the type's own; as many as a class can have. */
+void model_add_field(struct model *model, struct type *type, uint64_t id);
+/* The pass over the objects, by all threads: graph_survey.c. */
+void model_survey(struct model *model);
 
 /* A thread's means to read objects: joins lists that come in pieces. */
 struct reader {

@@ -19,6 +19,9 @@
 #include "input/notes.h"
 #include "input/spill.h"
 
+/* Number of the field of a HeapGraph message that nearly all of it are. */
+#define HEAP_GRAPH_OBJECTS 2
+
 /* The size of one object, where it is not its class's. */
 struct own_size {
 	uint64_t id, size;

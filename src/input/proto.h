@@ -26,14 +26,17 @@ static inline bool proto_varint(const uint8_t **at, const uint8_t *end, uint64_t
 		*value = *(*at)++;
 		return true;
 	}
-	*value = 0;
-	for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-		const uint8_t byte = *(*at)++;
-		*value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return true;
+	/* Not to *at and *value byte by byte: they may be in memory. */
+	const uint8_t *p = *at;
+	uint64_t read = 0;
+	bool whole = false;
+	for (unsigned shift = 0; shift < 64 && p < end && !whole; shift += 7) {
+		read |= (uint64_t)(*p & 0x7f) << shift;
+		whole = !(*p++ & 0x80);
 	}
-	return false;
+	*at = p;
+	*value = read;
+	return whole;
 }
 
 /* Reads the field at *at and goes behind it. False at the end of the message, and where there is no field. */
@@ -65,6 +68,23 @@ static inline bool proto_next(const uint8_t **at, const uint8_t *end, struct pro
 	field->data = *at;
 	*at += field->len;
 	return true;
+}
+
+/* Bytes of the field at `at`, where it is a message of this number below 16 and of fewer than 128 bytes; 0 elsewhere. */
+static inline unsigned proto_short(const uint8_t *at, const uint8_t *end, unsigned number)
+{
+	if (end - at < 2 || at[0] != (number << 3 | PROTO_LEN) || at[1] >= 0x80 || at[1] > end - at - 2)
+		return 0;
+	return 2u + at[1];
+}
+
+/* proto_next(), past short messages of a number that is of no interest, and of which there are very many. */
+static inline bool proto_next_past(const uint8_t **at, const uint8_t *end, unsigned number, struct proto_field *field)
+{
+	unsigned bytes;
+	while ((bytes = proto_short(*at, end, number)) != 0)
+		*at += bytes;
+	return proto_next(at, end, field);
 }
 
 #endif

@@ -253,7 +253,7 @@ static void read_heap_graph(struct trace *trace, const struct source *source, co
 	const uint8_t *at = message->data, *end = at + message->len;
 	struct proto_field field;
 	uint64_t pid = 0, index = 0, continued = 0;
-	while (proto_next(&at, end, &field)) {
+	while (proto_next_past(&at, end, HEAP_GRAPH_OBJECTS, &field)) {
 		if (field.type != PROTO_VARINT)
 			continue;
 		pid = field.number == 1 ? field.value : pid;
