@@ -14,8 +14,10 @@ enum { UTF8 = 0x01, LOAD_CLASS = 0x02, SEGMENT = 0x1c, DUMP_END = 0x2c };
 enum { CLASS_DUMP = 0x20, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, HEAP_INFO = 0xfe };
 
 #define SEGMENT_BYTES (UINT64_C(1) << 20)
+#define SIZES_AT_ONCE 16384
 #define STATICS_MOST 60000
 #define THREADS_MOST 16
+#define IMAGES_EACH 2		/* stretches that a thread may be ahead of the others */
 /* For fields that have no reference in the graph zeros are written: so many bytes, and some for each of the graph's. */
 #define PADDING_FLOOR (UINT64_C(64) << 20)
 #define PADDING_EACH 16
@@ -34,7 +36,9 @@ struct writer {
 	uint64_t at, most;	/* bytes written, and how many may be */
 	bool cut;		/* there was no room for the rest */
 	bool failed;
-	/* Threads put packets together, and write them out in their order. */
+	/* Threads put packets together, each in the next image, and write them out in their order. */
+	struct image *images;
+	size_t image_count;
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
 	size_t next, written;	/* packets taken, and written out */
@@ -42,7 +46,7 @@ struct writer {
 
 /* A stretch of the image that is being put together: records, of which the last one is open. */
 struct image {
-	struct writer *w;
+	_Alignas(CACHE_LINES) struct writer *w;
 	uint8_t *data;
 	size_t len, capacity;
 	size_t record;		/* where the open segment's header is; SIZE_MAX: none is open */
@@ -53,6 +57,7 @@ struct image {
 	uint64_t objects, references;
 	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
 	uint64_t padding;	/* bytes that may still be written for fields without a reference in the graph */
+	bool done;		/* waits for its turn to be written out */
 	bool failed;
 };
 
@@ -110,7 +115,6 @@ static void put(struct image *m, uint64_t value, unsigned width)
 		store(p, value, width);
 }
 
-/* Ends what was put as one record. */
 /* Opens a record; its length is filled in when it ends. */
 static void begin_record(struct image *m, uint8_t tag)
 {
@@ -570,41 +574,56 @@ static void put_undumped_classes(struct image *m)
 
 /* --- threads --- */
 
-/* Packets' objects, one packet after another, as they come; written out in the packets' order. */
+/* Takes the next packet, once there is an image for it; all packets, where there is none. */
+static size_t take_packet(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->next < w->graph->packets && w->next - w->written == w->image_count && !w->failed && !w->cut)
+		pthread_cond_wait(&w->turn, &w->lock);
+	const size_t packet = w->failed || w->cut || w->next == w->graph->packets ? w->graph->packets : w->next++;
+	pthread_mutex_unlock(&w->lock);
+	return packet;
+}
+
+/* This image is done: writes out all that are and have nothing before them that is not. */
+static void write_done(struct writer *w, struct image *m)
+{
+	pthread_mutex_lock(&w->lock);
+	m->done = true;
+	for (; (m = &w->images[w->written % w->image_count])->done; w->written++) {
+		m->done = false;
+		w->failed |= m->failed || !grow_sizes(&w->sizes, w->size_count, &w->size_capacity, m->size_count);
+		if (w->failed)
+			break;
+		if (m->size_count)
+			memcpy(w->sizes + w->size_count, m->sizes, m->size_count * sizeof *m->sizes);
+		w->size_count += m->size_count;
+		m->size_count = 0;
+		write_out(m);
+	}
+	pthread_cond_broadcast(&w->turn);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* The objects of one packet after another. */
 static void *put_packets(void *context)
 {
-	struct image *m = context;
-	struct writer *w = m->w;
+	struct writer *w = context;
 	struct reader reader = { .failed = false };
-	for (;;) {
-		pthread_mutex_lock(&w->lock);
-		const size_t packet = w->failed || w->cut ? w->graph->packets : w->next++;
-		pthread_mutex_unlock(&w->lock);
-		if (packet >= w->graph->packets)
-			break;
+	size_t packet;
+	while ((packet = take_packet(w)) < w->graph->packets) {
+		struct image *m = &w->images[packet % w->image_count];
 		struct object object = { .id = w->model.starts[packet].id, .heap = w->model.starts[packet].heap };
 		model_packet(&w->model, &reader, packet, &object, put_object, m);
 		end_segment(m);
 		m->failed |= reader.failed;
-		pthread_mutex_lock(&w->lock);
-		while (w->written != packet && !w->failed && !w->cut)
-			pthread_cond_wait(&w->turn, &w->lock);
-		w->failed |= m->failed || !grow_sizes(&w->sizes, w->size_count, &w->size_capacity, m->size_count);
-		if (!w->failed && m->size_count)
-			memcpy(w->sizes + w->size_count, m->sizes, m->size_count * sizeof *m->sizes);
-		w->size_count += w->failed ? 0 : m->size_count;
-		m->size_count = 0;
-		if (!w->failed)
-			write_out(m);
-		w->written++;
-		pthread_cond_broadcast(&w->turn);
-		pthread_mutex_unlock(&w->lock);
+		write_done(w, m);
 	}
 	reader_free(&reader);
 	return NULL;
 }
 
-/* Adds up what a thread counted, and frees what it used. */
+/* Adds up what was counted, and frees what it used. */
 static void image_close(struct image *m)
 {
 	struct writer *w = m->w;
@@ -621,33 +640,32 @@ static bool image_open(struct image *m, struct writer *w)
 {
 	*m = (struct image){ .w = w, .record = SIZE_MAX, .heap = UINT32_MAX, .work = 256 * w->graph->bytes + (UINT64_C(64) << 20),
 			     .padding = PADDING_EACH * w->graph->bytes + PADDING_FLOOR };
-	m->totals = calloc(w->model.type_count + 1, sizeof *m->totals);
+	m->totals = calloc_apart(w->model.type_count + 1, sizeof *m->totals);
 	return m->totals;
 }
 
-static void put_objects(struct image *own)
+static void put_objects(struct writer *w)
 {
-	struct writer *w = own->w;
-	struct image images[THREADS_MOST];
+	struct image images[THREADS_MOST * IMAGES_EACH];
 	pthread_t threads[THREADS_MOST];
-	unsigned started = 0;
+	const size_t most = w->graph->threads < THREADS_MOST ? w->graph->threads : THREADS_MOST;
+	const size_t count = most < w->graph->packets ? most : w->graph->packets;
+	size_t started = 0;
+	w->images = images;
+	while (w->image_count < count * IMAGES_EACH && image_open(&images[w->image_count], w))
+		w->image_count++;
+	w->failed |= !w->image_count && count;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->turn, NULL);
 	/* This thread works too. */
-	while (started + 1 < w->graph->threads && started < THREADS_MOST && started + 1 < w->graph->packets) {
-		if (!image_open(&images[started], w))
-			break;
-		if (pthread_create(&threads[started], NULL, put_packets, &images[started])) {
-			image_close(&images[started]);
-			break;
-		}
+	while (started + 1 < count && !pthread_create(&threads[started], NULL, put_packets, w))
 		started++;
-	}
-	put_packets(own);
-	for (unsigned i = 0; i < started; i++) {
+	put_packets(w);
+	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
+	for (size_t i = 0; i < w->image_count; i++)
 		image_close(&images[i]);
-	}
+	w->images = NULL;
 	pthread_cond_destroy(&w->turn);
 	pthread_mutex_destroy(&w->lock);
 }
@@ -677,9 +695,12 @@ static void write_sizes(struct writer *w)
 	graph->len = w->at;
 	w->at += -(graph->offset + w->at) & 7;
 	graph->sizes = graph->offset + w->at;
-	if (w->size_count && !w->cut &&
-	    spill_write(w->spill, w->sizes, w->size_count * sizeof *w->sizes, graph->sizes))
-		graph->size_count = w->size_count;
+	/* In pieces: for one large write the kernel looks for large pages, for longer than the writing takes. */
+	for (size_t at = 0, n; at < w->size_count && !w->cut; at += n) {
+		n = w->size_count - at < SIZES_AT_ONCE ? w->size_count - at : SIZES_AT_ONCE;
+		w->cut = !spill_write(w->spill, w->sizes + at, n * sizeof *w->sizes, graph->sizes + at * sizeof *w->sizes);
+	}
+	graph->size_count = w->cut ? 0 : w->size_count;
 }
 
 /* Types in the order of the model while objects are counted. */
@@ -716,7 +737,7 @@ int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t off
 		write_head(&image);
 		put_undumped_classes(&image);
 		write_out(&image);
-		put_objects(&image);
+		put_objects(&w);
 		put_roots(&image);
 		begin_record(&image, DUMP_END);
 		end_record(&image);
