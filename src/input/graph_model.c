@@ -360,6 +360,14 @@ void model_packet(const struct model *m, struct reader *reader, size_t packet, s
 	}
 }
 
+unsigned model_threads(const struct model *m)
+{
+	uint64_t most = m->graph->bytes / (64 * (uint64_t)(m->type_count + 1)) + 1;
+	most = most < m->graph->packets ? most : m->graph->packets;
+	most = most < m->graph->threads ? most : m->graph->threads;
+	return most < MODEL_THREADS_MOST ? (unsigned)most : MODEL_THREADS_MOST;
+}
+
 void reader_free(struct reader *reader)
 {
 	for (size_t i = 0; i < 3; i++)

@@ -110,6 +110,13 @@ struct model {
 bool model_open(struct model *model, struct heap_graph *graph);
 void model_close(struct model *model);
 
+/*
+ * How many threads shall read the objects. Each has tables by type: no graph can have so many types that these take
+ * more memory than it takes bytes.
+ */
+#define MODEL_THREADS_MOST 16
+unsigned model_threads(const struct model *model);
+
 /* A reference field of the type's own; as many as a class can have. */
 void model_add_field(struct model *model, struct type *type, uint64_t id);
 /* The pass over the objects, by all threads: graph_survey.c. */

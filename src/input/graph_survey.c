@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SURVEYORS_MOST 16
 #define HEAP_CARRIED UINT32_MAX	/* the heap that the packet before ends with */
 
 /* What a thread saw of the objects of a type. */
@@ -220,11 +219,11 @@ static bool surveyor_open(struct surveyor *s, const struct model *m, struct surv
 /* Has all packets surveyed, by threads of which this one is the last. How many. */
 static unsigned survey_all(struct model *m, struct surveyor *surveyors, struct surveyed *packets)
 {
-	const size_t most = m->graph->threads < m->graph->packets ? m->graph->threads : m->graph->packets;
-	pthread_t threads[SURVEYORS_MOST];
+	const unsigned most = model_threads(m);
+	pthread_t threads[MODEL_THREADS_MOST];
 	_Atomic size_t next = 0;
 	unsigned count = 0;
-	while (count + 1 < most && count + 1 < SURVEYORS_MOST) {
+	while (count + 1 < most) {
 		if (!surveyor_open(&surveyors[count], m, packets, &next))
 			break;
 		if (pthread_create(&threads[count], NULL, survey_packets, &surveyors[count])) {
@@ -244,7 +243,7 @@ static unsigned survey_all(struct model *m, struct surveyor *surveyors, struct s
 
 void model_survey(struct model *m)
 {
-	struct surveyor surveyors[SURVEYORS_MOST];
+	struct surveyor surveyors[MODEL_THREADS_MOST];
 	struct surveyed *packets = calloc(m->graph->packets + 1, sizeof *packets);
 	if (!packets || m->graph->packets >= NONE) {
 		m->failed = true;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "input/heap_graph.h"
 
-#include "input/graph_model.h"
+#include "input/graph_image.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,54 +15,12 @@ enum { CLASS_DUMP = 0x20, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP
 #define SEGMENT_BYTES (UINT64_C(1) << 20)
 #define SIZES_AT_ONCE 16384
 #define STATICS_MOST 60000
-#define THREADS_MOST 16
-#define IMAGES_EACH 2		/* stretches that a thread may be ahead of the others */
-/* For fields that have no reference in the graph zeros are written: so many bytes, and some for each of the graph's. */
-#define PADDING_FLOOR (UINT64_C(64) << 20)
-#define PADDING_EACH 16
 /* An image is some twice as long as its graph; one that is this many times as long was made to fill a disk. */
 #define GROWTH_MOST 64
 
-/* What all threads share. */
-struct writer {
-	struct heap_graph *graph;
-	struct spill *spill;
-	struct model model;
-	uint64_t next_string;
-	uint64_t number_names[NUMBERS], internals_name, unnamed, heap_names[4];
-	struct own_size *sizes;
-	size_t size_count, size_capacity;
-	uint64_t at, most;	/* bytes written, and how many may be */
-	bool cut;		/* there was no room for the rest */
-	bool failed;
-	/* Threads put packets together, each in the next image, and write them out in their order. */
-	struct image *images;
-	size_t image_count;
-	pthread_mutex_t lock;
-	pthread_cond_t turn;
-	size_t next, written;	/* packets taken, and written out */
-};
-
-/* A stretch of the image that is being put together: records, of which the last one is open. */
-struct image {
-	_Alignas(CACHE_LINES) struct writer *w;
-	uint8_t *data;
-	size_t len, capacity;
-	size_t record;		/* where the open segment's header is; SIZE_MAX: none is open */
-	unsigned heap;		/* the one that HEAP_INFO said last */
-	struct own_size *sizes;
-	size_t size_count, size_capacity;
-	uint64_t *totals;	/* bytes by type */
-	uint64_t objects, references;
-	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
-	uint64_t padding;	/* bytes that may still be written for fields without a reference in the graph */
-	bool done;		/* waits for its turn to be written out */
-	bool failed;
-};
-
 /* --- bytes --- */
 
-static void write_out(struct image *m)
+void image_write_out(struct image *m)
 {
 	struct writer *w = m->w;
 	w->failed |= m->failed;
@@ -144,7 +101,7 @@ static void need_segment(struct image *m)
 	}
 }
 
-static void end_segment(struct image *m)
+void image_end_segment(struct image *m)
 {
 	if (m->record != SIZE_MAX)
 		end_record(m);
@@ -165,7 +122,7 @@ static uint64_t put_string(struct image *m, const char *text, const char *prefix
 	}
 	end_record(m);
 	if (m->len >= SEGMENT_BYTES)
-		write_out(m);
+		image_write_out(m);
 	return id;
 }
 
@@ -462,20 +419,6 @@ static void put_heap(struct image *m, unsigned heap)
 	put(m, m->w->heap_names[heap], m->w->model.width);
 }
 
-/* Makes room for `more` sizes. */
-static bool grow_sizes(struct own_size **sizes, size_t count, size_t *capacity, size_t more)
-{
-	if (*capacity - count >= more)
-		return true;
-	const size_t wanted = 2 * (count + more) + 64;
-	struct own_size *grown = reallocarray(*sizes, wanted, sizeof *grown);
-	if (!grown)
-		return false;
-	*sizes = grown;
-	*capacity = wanted;
-	return true;
-}
-
 static void add_size(struct image *m, uint64_t id, uint64_t size)
 {
 	if (grow_sizes(&m->sizes, m->size_count, &m->size_capacity, 1))
@@ -485,7 +428,7 @@ static void add_size(struct image *m, uint64_t id, uint64_t size)
 }
 
 /* The third pass. */
-static void put_object(void *context, const struct object *object)
+void image_put_object(void *context, const struct object *object)
 {
 	struct image *m = context;
 	const struct model *model = &m->w->model;
@@ -553,7 +496,7 @@ static void put_roots(struct image *m)
 		put(m, 0, tags[type].rest > 4 ? 4 : tags[type].rest);
 		put(m, 0, tags[type].rest > 4 ? 4 : 0);
 	}
-	end_segment(m);
+	image_end_segment(m);
 }
 
 static void put_undumped_classes(struct image *m)
@@ -565,109 +508,11 @@ static void put_undumped_classes(struct image *m)
 		need_segment(m);
 		put_class(m, &model->types[i], NULL);
 		if (m->len >= 4 * SEGMENT_BYTES) {
-			end_segment(m);
-			write_out(m);
+			image_end_segment(m);
+			image_write_out(m);
 		}
 	}
-	end_segment(m);
-}
-
-/* --- threads --- */
-
-/* Takes the next packet, once there is an image for it; all packets, where there is none. */
-static size_t take_packet(struct writer *w)
-{
-	pthread_mutex_lock(&w->lock);
-	while (w->next < w->graph->packets && w->next - w->written == w->image_count && !w->failed && !w->cut)
-		pthread_cond_wait(&w->turn, &w->lock);
-	const size_t packet = w->failed || w->cut || w->next == w->graph->packets ? w->graph->packets : w->next++;
-	pthread_mutex_unlock(&w->lock);
-	return packet;
-}
-
-/* This image is done: writes out all that are and have nothing before them that is not. */
-static void write_done(struct writer *w, struct image *m)
-{
-	pthread_mutex_lock(&w->lock);
-	m->done = true;
-	for (; (m = &w->images[w->written % w->image_count])->done; w->written++) {
-		m->done = false;
-		w->failed |= m->failed || !grow_sizes(&w->sizes, w->size_count, &w->size_capacity, m->size_count);
-		if (w->failed)
-			break;
-		if (m->size_count)
-			memcpy(w->sizes + w->size_count, m->sizes, m->size_count * sizeof *m->sizes);
-		w->size_count += m->size_count;
-		m->size_count = 0;
-		write_out(m);
-	}
-	pthread_cond_broadcast(&w->turn);
-	pthread_mutex_unlock(&w->lock);
-}
-
-/* The objects of one packet after another. */
-static void *put_packets(void *context)
-{
-	struct writer *w = context;
-	struct reader reader = { .failed = false };
-	size_t packet;
-	while ((packet = take_packet(w)) < w->graph->packets) {
-		struct image *m = &w->images[packet % w->image_count];
-		struct object object = { .id = w->model.starts[packet].id, .heap = w->model.starts[packet].heap };
-		model_packet(&w->model, &reader, packet, &object, put_object, m);
-		end_segment(m);
-		m->failed |= reader.failed;
-		write_done(w, m);
-	}
-	reader_free(&reader);
-	return NULL;
-}
-
-/* Adds up what was counted, and frees what it used. */
-static void image_close(struct image *m)
-{
-	struct writer *w = m->w;
-	w->graph->objects += m->objects;
-	w->graph->references += m->references;
-	for (size_t i = 0; m->totals && i < w->graph->total_count; i++)
-		w->graph->totals[i].size += m->totals[i];
-	free(m->totals);
-	free(m->sizes);
-	free(m->data);
-}
-
-static bool image_open(struct image *m, struct writer *w)
-{
-	*m = (struct image){ .w = w, .record = SIZE_MAX, .heap = UINT32_MAX, .work = 256 * w->graph->bytes + (UINT64_C(64) << 20),
-			     .padding = PADDING_EACH * w->graph->bytes + PADDING_FLOOR };
-	m->totals = calloc_apart(w->model.type_count + 1, sizeof *m->totals);
-	return m->totals;
-}
-
-static void put_objects(struct writer *w)
-{
-	struct image images[THREADS_MOST * IMAGES_EACH];
-	pthread_t threads[THREADS_MOST];
-	const size_t most = w->graph->threads < THREADS_MOST ? w->graph->threads : THREADS_MOST;
-	const size_t count = most < w->graph->packets ? most : w->graph->packets;
-	size_t started = 0;
-	w->images = images;
-	while (w->image_count < count * IMAGES_EACH && image_open(&images[w->image_count], w))
-		w->image_count++;
-	w->failed |= !w->image_count && count;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->turn, NULL);
-	/* This thread works too. */
-	while (started + 1 < count && !pthread_create(&threads[started], NULL, put_packets, w))
-		started++;
-	put_packets(w);
-	for (size_t i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	for (size_t i = 0; i < w->image_count; i++)
-		image_close(&images[i]);
-	w->images = NULL;
-	pthread_cond_destroy(&w->turn);
-	pthread_mutex_destroy(&w->lock);
+	image_end_segment(m);
 }
 
 /* --- sizes --- */
@@ -736,12 +581,12 @@ int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t off
 	if (!w.failed) {
 		write_head(&image);
 		put_undumped_classes(&image);
-		write_out(&image);
+		image_write_out(&image);
 		put_objects(&w);
 		put_roots(&image);
 		begin_record(&image, DUMP_END);
 		end_record(&image);
-		write_out(&image);
+		image_write_out(&image);
 		image_close(&image);
 		close_totals(&w);
 		if (!w.failed)
