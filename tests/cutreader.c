@@ -152,6 +152,9 @@ static int keep(const char *path, const struct stat *st, int type, struct FTW *f
 	(void)type;
 	(void)ftw;
 	const char *name = path[golden_root] ? path + golden_root + 1 : ".";
+	/* The one file that changes, and those that have no bytes of the dump. */
+	if (!strcmp(name, "graph/progress.txt") || !strncmp(name, "graph/dominators/", strlen("graph/dominators/")))
+		return 0;
 	struct head head = { KIND_FOLDER, (uint32_t)strlen(name) + 1, 0 };
 	if (!strcmp(name, "info.txt"))
 		return 0; /* names the dump */

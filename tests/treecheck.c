@@ -318,6 +318,8 @@ static void check_data(int fd, const struct stat *st)
 	else if (len != size)
 		problem("st_size is %" PRIu64 ", but %" PRIu64 " bytes can be read", size, len);
 	counted.bytes += len;
+	if (ends_with(path, "/graph/progress.txt")) /* the one file that changes */
+		len = 0;
 	for (unsigned i = 0; i < DATA_PROBES && len == size; i++) {
 		/* The first ones begin before the end, the last at and behind it. */
 		const uint64_t at = i < DATA_PROBES - 2 ? random_below(size + 1) : size + (i - (DATA_PROBES - 2)) * 4096;
@@ -423,7 +425,7 @@ static void check_entry(int folder, const struct entry *entry, struct stat *st)
 	if (st->st_dev != device)
 		problem("another device");
 	if (ends_with(path, "/graph/progress.txt"))
-		; /* the one that changes */
+		; /* so does it */
 	else if (st->st_mtim.tv_sec != mtime.tv_sec || st->st_mtim.tv_nsec != mtime.tv_nsec)
 		problem("its time is not that of the root");
 	if (st->st_mode & 0222 && type != DT_LNK)

@@ -96,8 +96,8 @@ static int take_step(struct graph *graph, size_t step)
 {
 	const uint64_t epoch = input_begin();
 	const int rc = steps[step].build(graph);
-	/* What was read while the file was cut is not the dump's. */
-	return !rc && (input_touched_bad || atomic_load(&input_epoch) != epoch) ? EIO : rc;
+	/* What was read while the file was cut is not the dump's, and a failure may come of it. */
+	return rc != ECANCELED && (input_touched_bad || atomic_load(&input_epoch) != epoch) ? EIO : rc;
 }
 
 static void *build(void *argument)
