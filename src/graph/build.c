@@ -15,17 +15,35 @@ struct survey {
 /* References looked up at a time: where objects lie at random, their places are brought near together. */
 #define GATHERED 64
 
+enum gathered_kind {
+	REFERENCE,
+	OWNER,			/* an object, whose references follow */
+	WITHOUT			/* an object whose class has none */
+};
+
 struct gathered {
 	uint64_t ids[GATHERED];
-	bool owner[GATHERED];	/* this id is an object's, whose references follow */
+	uint8_t kinds[GATHERED];
 	unsigned count;
 };
 
-static uint64_t mark_gathered(struct numbers *numbers, struct gathered *gathered)
+/* Takes one more; true: that is all for now. */
+static bool gather(struct gathered *gathered, uint64_t id, enum gathered_kind kind)
+{
+	gathered->ids[gathered->count] = id;
+	gathered->kinds[gathered->count++] = (uint8_t)kind;
+	return gathered->count == GATHERED;
+}
+
+/* Notes objects and what leads to them; how many references may be to objects of the dump. */
+static uint64_t note_gathered(struct numbers *numbers, struct adding *adding, struct gathered *gathered)
 {
 	uint64_t count = 0;
 	for (unsigned i = 0; i < gathered->count; i++)
-		count += numbers_mark(numbers, gathered->ids[i], false);
+		if (gathered->kinds[i] == REFERENCE)
+			count += numbers_mark(numbers, gathered->ids[i], false);
+		else
+			numbers_add(numbers, adding, gathered->ids[i], gathered->kinds[i] == WITHOUT);
 	gathered->count = 0;
 	return count;
 }
@@ -45,7 +63,9 @@ static int survey_chunk(void *context, unsigned thread, size_t chunk, struct rec
 		struct reference_walk references;
 		if (!is_the_node(graph, &record->object))
 			continue;
-		numbers_add(numbers, &adding, record->object.id, record->shape->none);
+		number_prefetch(numbers, record->object.id);
+		if (gather(&gathered, record->object.id, record->shape->none ? WITHOUT : OWNER))
+			count += note_gathered(numbers, &adding, &gathered);
 		if (record->shape->none)
 			continue;
 		reference_walk_start(&references, record, I);
@@ -53,19 +73,18 @@ static int survey_chunk(void *context, unsigned thread, size_t chunk, struct rec
 			if (!id)
 				continue;
 			mark_prefetch(numbers, id);
-			gathered.ids[gathered.count++] = id;
-			if (gathered.count == GATHERED)
-				count += mark_gathered(numbers, &gathered);
+			if (gather(&gathered, id, REFERENCE))
+				count += note_gathered(numbers, &adding, &gathered);
 		}
 		id = record_referent(record, I);
 		if (id)
 			numbers_mark(numbers, id, true);
 	}
-	count += mark_gathered(numbers, &gathered);
+	count += note_gathered(numbers, &adding, &gathered);
 	numbers_flush(numbers, &adding);
 	if (adding.collided)
 		atomic_store(&survey->collided, true);
-	graph->stretches[chunk].begin = count; /* room for it, at most; the places follow when all is counted */
+	graph->stretches[chunk].room = count; /* at most; the places follow when all is counted */
 	return 0;
 }
 
@@ -75,7 +94,7 @@ static void mark_class_reference(void *context, uint64_t id, uint64_t offset, co
 	(void)offset;
 	(void)label;
 	if (numbers_mark(&graph->numbers, id, false))
-		graph->stretches[graph->stretch_count - 1].begin++;
+		graph->stretches[graph->stretch_count - 1].room++;
 }
 
 static int survey(struct graph *graph)
@@ -85,7 +104,7 @@ static int survey(struct graph *graph)
 	struct survey survey = { .graph = graph };
 	struct adding adding = { .word = 0 };
 	int rc = roots ? 0 : ENOMEM;
-	graph->stretches[graph->stretch_count - 1].begin = 0;
+	graph->stretches[graph->stretch_count - 1].room = 0;
 	for (uint32_t i = 0; i < heap->class_count && !rc; i++) {
 		if (!heap->classes[i].offset)
 			continue;
@@ -118,7 +137,7 @@ struct writing {
 static void end_list(struct writing *writing)
 {
 	const uint64_t end = writing->stretch->begin + writing->stretch->count;
-	if (end == writing->first)
+	if (end == writing->first || writing->owner >= writing->graph->lists.count)
 		return;
 	writing->graph->lists.targets[end - 1] |= LIST_LAST;
 	writing->graph->lists.start[writing->owner] = (uint32_t)writing->first;
@@ -128,7 +147,7 @@ static void end_list(struct writing *writing)
 static void begin_list(struct writing *writing, uint64_t owner)
 {
 	end_list(writing);
-	writing->owner = number_of(&writing->graph->numbers, owner);
+	writing->owner = known_number(writing->graph, owner);
 }
 
 static void add_reference(struct writing *writing, uint64_t id)
@@ -139,6 +158,8 @@ static void add_reference(struct writing *writing, uint64_t id)
 		return;
 	if (node >= graph->numbers.core_count)
 		graph->leaf_owner[node - graph->numbers.core_count] = writing->owner;
+	else if (writing->stretch->count == writing->stretch->room)
+		input_touched_bad = true; /* there were fewer when they were counted */
 	else
 		graph->lists.targets[writing->stretch->begin + writing->stretch->count++] = node;
 }
@@ -152,17 +173,8 @@ static struct writing start_writing(struct graph *graph, size_t stretch)
 static void list_gathered(struct writing *writing, struct gathered *gathered)
 {
 	for (unsigned i = 0; i < gathered->count; i++)
-		(gathered->owner[i] ? begin_list : add_reference)(writing, gathered->ids[i]);
+		(gathered->kinds[i] == REFERENCE ? add_reference : begin_list)(writing, gathered->ids[i]);
 	gathered->count = 0;
-}
-
-static void gather(struct writing *writing, struct gathered *gathered, uint64_t id, bool owner)
-{
-	number_prefetch(&writing->graph->numbers, id);
-	gathered->ids[gathered->count] = id;
-	gathered->owner[gathered->count++] = owner;
-	if (gathered->count == GATHERED)
-		list_gathered(writing, gathered);
 }
 
 static int lists_chunk(void *context, unsigned thread, size_t chunk, struct record_walk *walk)
@@ -177,11 +189,17 @@ static int lists_chunk(void *context, unsigned thread, size_t chunk, struct reco
 		struct reference_walk references;
 		if (walk->record.shape->none || !is_the_node(graph, &walk->record.object))
 			continue;
-		gather(&writing, &gathered, walk->record.object.id, true);
+		number_prefetch(&graph->numbers, walk->record.object.id);
+		if (gather(&gathered, walk->record.object.id, OWNER))
+			list_gathered(&writing, &gathered);
 		reference_walk_start(&references, &walk->record, I);
-		while (reference_walk_next(&references, &id))
-			if (id)
-				gather(&writing, &gathered, id, false);
+		while (reference_walk_next(&references, &id)) {
+			if (!id)
+				continue;
+			number_prefetch(&graph->numbers, id);
+			if (gather(&gathered, id, REFERENCE))
+				list_gathered(&writing, &gathered);
+		}
 	}
 	list_gathered(&writing, &gathered);
 	end_list(&writing);
@@ -221,6 +239,7 @@ int build_references(struct graph *graph)
 		rc = numbers_open(&graph->numbers, graph->heap, &graph->store);
 	if (rc)
 		return rc;
+	atomic_store(&graph->careful, graph->numbers.odd_collided);
 	graph_phase(graph, "counting references");
 	rc = survey(graph);
 	if (rc == EAGAIN)
@@ -230,9 +249,8 @@ int build_references(struct graph *graph)
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < graph->stretch_count; i++) {
-		const uint64_t room = graph->stretches[i].begin;
-		graph->stretches[i] = (struct stretch){ graph->target_count, 0 };
-		graph->target_count += room;
+		graph->stretches[i].begin = graph->target_count;
+		graph->target_count += graph->stretches[i].room;
 	}
 	if (graph->target_count >= LIST_NONE)
 		return E2BIG;
@@ -307,13 +325,15 @@ static int find_weaks(struct graph *graph, struct weaks *weaks)
 			continue;
 		cursor_seek(&cursor, heap, &heap->classes[i], 0);
 		while (weaks->count < most && cursor_next(&cursor)) {
-			const uint64_t id = cursor_object(&cursor, &record.object) ? record_referent(&record, heap->id_width) : 0;
+			const bool node = cursor_object(&cursor, &record.object) && is_the_node(graph, &record.object);
+			const uint64_t id = node ? record_referent(&record, heap->id_width) : 0;
 			const uint32_t from = number_of(&graph->numbers, cursor.id), to = id ? number_of(&graph->numbers, id) : NODE_NONE;
 			if (from < graph->lists.count && to < graph->lists.count)
 				weaks->list[weaks->count++] = (struct weak){ from, to, record.shape->strength };
 		}
 	}
-	qsort(weaks->list, weaks->count, sizeof *weaks->list, compare_weaks);
+	if (weaks->count)
+		qsort(weaks->list, weaks->count, sizeof *weaks->list, compare_weaks);
 	return 0;
 }
 
@@ -331,28 +351,6 @@ static const struct weak *weak_of(const struct weaks *weaks, uint32_t node)
 	return low < weaks->count && weaks->list[low].from == node ? &weaks->list[low] : NULL;
 }
 
-/* Goes on from what is reached to all that is held at least this firmly. */
-static int reach(struct graph *graph, const struct weaks *weaks, enum strength strength, const uint32_t *roots,
-		 size_t root_count)
-{
-	struct dominators *d = &graph->dominators;
-	uint32_t seen = d->reached;
-	int rc = 0;
-	for (size_t i = 0; i < root_count && !rc; i++)
-		rc = dominators_reach(d, roots[i]);
-	for (size_t i = 0; i < weaks->count && !rc; i++)
-		if (weaks->list[i].strength <= strength && d->order[weaks->list[i].from])
-			rc = dominators_reach(d, weaks->list[i].to);
-	/* And from what that reached. */
-	while (seen < d->reached && !rc) {
-		const struct weak *weak = weak_of(weaks, d->vertex[++seen]);
-		if (weak && weak->strength <= strength)
-			rc = dominators_reach(d, weak->to);
-	}
-	graph->bounds[strength] = d->reached;
-	return rc;
-}
-
 static bool is_reached(const struct graph *graph, uint32_t node)
 {
 	if (node != NODE_NONE && node >= graph->lists.count)
@@ -367,32 +365,81 @@ static bool is_loaded(const struct graph *graph, const struct class *class)
 	if (!class->loader_id || is_reached(graph, number_of(&graph->numbers, class->loader_id)))
 		return true;
 	cursor_seek(&cursor, graph->heap, class, 0);
-	while (cursor_next(&cursor))
-		if (is_reached(graph, number_of(&graph->numbers, cursor.id)))
+	while (cursor_next(&cursor)) {
+		const struct object object = { .id = cursor.id, .offset = cursor.offset };
+		if (is_the_node(graph, &object) && is_reached(graph, number_of(&graph->numbers, cursor.id)))
 			return true;
+	}
 	return false;
+}
+
+/* Appends the class objects that are loaded and not reached yet; how many there are. */
+static size_t find_loaded(const struct graph *graph, uint32_t *nodes)
+{
+	const struct heap *heap = graph->heap;
+	size_t count = 0;
+	for (uint32_t i = 0; i < heap->class_count; i++) {
+		const uint32_t node = heap->classes[i].offset ? number_of(&graph->numbers, heap->classes[i].id) : NODE_NONE;
+		if (node != NODE_NONE && !is_reached(graph, node) && is_loaded(graph, &heap->classes[i]))
+			nodes[count++] = node;
+	}
+	return count;
 }
 
 /*
  * References tell neither of a loader's hold on its classes nor of an object's on its own class. So the classes that are
- * loaded without being reached are taken for roots, until there are no more of them.
+ * loaded without being reached are taken for roots, all at once, then those that are loaded by what they lead to.
  */
 static int hold_loaded(struct graph *graph)
 {
-	const struct heap *heap = graph->heap;
-	graph->loaded = malloc(((size_t)heap->class_count + 1) * sizeof *graph->loaded);
-	int rc = graph->loaded ? 0 : ENOMEM;
-	for (bool more = true; more && !rc;) {
-		more = false;
-		for (uint32_t i = 0; i < heap->class_count && !rc; i++) {
-			const uint32_t node = heap->classes[i].offset ? number_of(&graph->numbers, heap->classes[i].id) : NODE_NONE;
-			if (node == NODE_NONE || is_reached(graph, node) || !is_loaded(graph, &heap->classes[i]))
-				continue;
-			graph->loaded[graph->loaded_count++] = node;
-			rc = dominators_root(&graph->dominators, node);
-			more = true;
-		}
+	int rc = 0;
+	graph->loaded = malloc(((size_t)graph->heap->class_count + 1) * sizeof *graph->loaded);
+	if (!graph->loaded)
+		return ENOMEM;
+	for (size_t more = 1; more && !rc;) {
+		more = find_loaded(graph, graph->loaded + graph->loaded_count);
+		for (size_t i = 0; i < more && !rc; i++)
+			rc = dominators_root(&graph->dominators, graph->loaded[graph->loaded_count + i]);
+		graph->loaded_count += more;
 	}
+	return rc;
+}
+
+/* Follows Reference after Reference that holds at least this firmly, from numbers above `seen` on. */
+static int follow(struct graph *graph, const struct weaks *weaks, enum strength strength, uint32_t seen)
+{
+	struct dominators *d = &graph->dominators;
+	int rc = 0;
+	while (seen < d->reached && !rc) {
+		const struct weak *weak = weak_of(weaks, d->vertex[++seen]);
+		if (weak && weak->strength <= strength)
+			rc = dominators_reach(d, weak->to);
+	}
+	return rc;
+}
+
+/* Goes on from what is reached to all that is held at least this firmly; `nodes` has room for all classes. */
+static int reach(struct graph *graph, const struct weaks *weaks, enum strength strength, uint32_t *nodes)
+{
+	struct dominators *d = &graph->dominators;
+	const uint32_t seen = d->reached;
+	size_t more = root_nodes(graph, strength, nodes);
+	int rc = 0;
+	for (size_t i = 0; i < more && !rc; i++)
+		rc = dominators_reach(d, nodes[i]);
+	for (size_t i = 0; i < weaks->count && !rc; i++)
+		if (weaks->list[i].strength <= strength && d->order[weaks->list[i].from])
+			rc = dominators_reach(d, weaks->list[i].to);
+	if (!rc)
+		rc = follow(graph, weaks, strength, seen);
+	while (!rc && d->reached > seen && (more = find_loaded(graph, nodes))) {
+		const uint32_t before = d->reached;
+		for (size_t i = 0; i < more && !rc; i++)
+			rc = dominators_reach(d, nodes[i]);
+		if (!rc)
+			rc = follow(graph, weaks, strength, before);
+	}
+	graph->bounds[strength] = d->reached;
 	return rc;
 }
 
@@ -417,7 +464,7 @@ static int search(struct graph *graph)
 	if (!rc)
 		rc = find_weaks(graph, &weaks);
 	for (enum strength strength = SOFT; strength < UNREACHABLE && !rc; strength++)
-		rc = reach(graph, &weaks, strength, nodes, root_nodes(graph, strength, nodes));
+		rc = reach(graph, &weaks, strength, nodes);
 	free(weaks.list);
 	free(nodes);
 	return rc;
@@ -471,31 +518,71 @@ struct sizing {
 	struct tally_sums *sums; /* by thread */
 };
 
-static void add_size(struct sizing *sizing, unsigned thread, uint32_t node, uint64_t size)
+/* Objects whose sizes are added at a time: where they lie at random, each step brings near what the next one needs. */
+struct sized {
+	uint64_t ids[GATHERED], sizes[GATHERED];
+	uint32_t numbers[GATHERED];
+	unsigned count;
+};
+
+static void add_sized(struct sizing *sizing, unsigned thread, struct sized *sized)
 {
 	struct graph *graph = sizing->graph;
-	const uint32_t number = holder_number(graph, node);
-	struct graph_sum *sum = &sizing->sums[thread].sums[number_strength(graph, number)];
-	sum->objects++;
-	sum->bytes += size;
-	if (!number || number > graph->dominators.strong)
-		return;
-	/* Other threads may have leaves of the same owner. */
-	__atomic_fetch_add(&graph->retained[number], size, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&graph->objects[number], 1, __ATOMIC_RELAXED);
+	const uint32_t core_count = graph->lists.count;
+	unsigned known = 0;
+	for (unsigned i = 0; i < sized->count; i++) {
+		const uint32_t node = known_number(graph, sized->ids[i]);
+		if (node == NODE_NONE)
+			continue;
+		sized->numbers[known] = node;
+		sized->sizes[known++] = sized->sizes[i];
+		__builtin_prefetch(node < core_count ? &graph->dominators.order[node] : &graph->leaf_owner[node - core_count]);
+	}
+	for (unsigned i = 0; i < known; i++) {
+		const uint32_t node = sized->numbers[i], owner = node < core_count ? node : graph->leaf_owner[node - core_count];
+		sized->numbers[i] = owner;
+		__builtin_prefetch(&graph->dominators.order[owner < core_count ? owner : 0]);
+	}
+	for (unsigned i = 0; i < known; i++) {
+		const uint32_t number = sized->numbers[i] = holder_number(graph, sized->numbers[i]);
+		__builtin_prefetch(&graph->retained[number <= graph->dominators.strong ? number : 0], 1);
+		__builtin_prefetch(&graph->objects[number <= graph->dominators.strong ? number : 0], 1);
+	}
+	for (unsigned i = 0; i < known; i++) {
+		const uint32_t number = sized->numbers[i];
+		struct graph_sum *sum = &sizing->sums[thread].sums[number_strength(graph, number)];
+		sum->objects++;
+		sum->bytes += sized->sizes[i];
+		if (!number || number > graph->dominators.strong)
+			continue;
+		/* Other threads may have leaves of the same owner. */
+		__atomic_fetch_add(&graph->retained[number], sized->sizes[i], __ATOMIC_RELAXED);
+		__atomic_fetch_add(&graph->objects[number], 1, __ATOMIC_RELAXED);
+	}
+	sized->count = 0;
+}
+
+static void add_size(struct sizing *sizing, unsigned thread, struct sized *sized, uint64_t id, uint64_t size)
+{
+	number_prefetch(&sizing->graph->numbers, id);
+	sized->ids[sized->count] = id;
+	sized->sizes[sized->count++] = size;
+	if (sized->count == GATHERED)
+		add_sized(sizing, thread, sized);
 }
 
 static int sizes_chunk(void *context, unsigned thread, size_t chunk, struct record_walk *walk)
 {
 	struct sizing *sizing = context;
 	const struct heap *heap = sizing->graph->heap;
+	struct sized sized = { .count = 0 };
 	(void)chunk;
 	while (record_walk_next(walk)) {
 		const struct record *record = &walk->record;
-		if (!record->object.class || !is_the_node(sizing->graph, &record->object))
-			continue;
-		add_size(sizing, thread, number_of(&sizing->graph->numbers, record->object.id), record_size(heap, record));
+		if (record->object.class && is_the_node(sizing->graph, &record->object))
+			add_size(sizing, thread, &sized, record->object.id, record_size(heap, record));
 	}
+	add_sized(sizing, thread, &sized);
 	return 0;
 }
 
@@ -504,6 +591,7 @@ static int sum_sizes(struct graph *graph)
 	const struct heap *heap = graph->heap;
 	const uint64_t count = (uint64_t)graph->dominators.strong + 1;
 	const unsigned threads = graph->options.threads;
+	struct sized sized = { .count = 0 };
 	struct sizing sizing = { graph, aligned_alloc(128, threads * sizeof *sizing.sums) };
 	graph->retained = store_get(&graph->store, count, sizeof *graph->retained);
 	graph->objects = store_get(&graph->store, count, sizeof *graph->objects);
@@ -515,8 +603,9 @@ static int sum_sizes(struct graph *graph)
 	const int rc = graph_pass(graph, sizes_chunk, &sizing);
 	for (uint32_t i = 0; i < heap->class_count && !rc; i++)
 		if (heap->classes[i].offset)
-			add_size(&sizing, 0, number_of(&graph->numbers, heap->classes[i].id),
-				 class_object_size(heap, &heap->classes[i]));
+			add_size(&sizing, 0, &sized, heap->classes[i].id, class_object_size(heap, &heap->classes[i]));
+	if (!rc)
+		add_sized(&sizing, 0, &sized);
 	for (unsigned i = 0; i < threads; i++)
 		for (unsigned strength = 0; strength < STRENGTH_COUNT; strength++) {
 			graph->sums[strength].objects += sizing.sums[i].sums[strength].objects;

@@ -90,8 +90,8 @@ bool graph_lacks_roots(const struct graph *graph);
 uint64_t graph_references(const struct graph *graph); /* strong ones to objects of the dump */
 
 /*
- * Those that refer to a node, in the order of their ids, those that do not hold it (as a referent) among them. Release it
- * with referrers_put(). NULL without memory.
+ * Those that refer to a node, in the order of their numbers, those that do not hold it (as a referent) among them. Release
+ * it with referrers_put(). NULL without memory.
  */
 struct referrers {
 	_Atomic unsigned users;
@@ -109,7 +109,7 @@ uint64_t class_object_size(const struct heap *heap, const struct class *class);
 
 /* The node before `node` on the shortest way from a root, NODE_ROOT for a root's; NODE_NONE if none holds it. */
 uint32_t graph_before(const struct graph *graph, uint32_t node);
-/* How many nodes that way has, at most 255 being told. */
+/* How many nodes that way has, at most 255 being told; 0 where there is none. */
 unsigned graph_distance(const struct graph *graph, uint32_t node);
 
 /* --- from GRAPH_CLASSES on --- */

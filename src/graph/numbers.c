@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A hole of more bytes than this parts regions: each of its slots costs a third of a bit. */
-#define HOLE (UINT64_C(4) << 20)
+/* A hole of more bytes than this parts regions: it would take some 5 KB of lines. */
+#define HOLE (UINT64_C(128) << 10)
 #define USUAL_SHIFT 3
 
 #define relaxed memory_order_relaxed
@@ -87,6 +87,7 @@ static int compare_ids(const void *a, const void *b)
 struct ids {
 	uint64_t *list;
 	size_t count, capacity;
+	bool collided;
 };
 
 static bool keep_odd(struct ids *ids, uint64_t id)
@@ -120,14 +121,16 @@ static int find_odd(const struct heap *heap, struct ids *ids, uint64_t most, boo
 	*many = ids->count > most;
 	if (!kept || *many) {
 		free(ids->list);
-		*ids = (struct ids){ NULL, 0, 0 };
+		*ids = (struct ids){ .list = NULL };
 		return kept ? 0 : ENOMEM;
 	}
-	qsort(ids->list, ids->count, sizeof *ids->list, compare_ids);
+	if (ids->count)
+		qsort(ids->list, ids->count, sizeof *ids->list, compare_ids);
 	size_t unique = 0;
 	for (size_t i = 0; i < ids->count; i++)
 		if (!unique || ids->list[i] != ids->list[unique - 1])
 			ids->list[unique++] = ids->list[i];
+	ids->collided = unique < ids->count;
 	ids->count = unique;
 	return 0;
 }
@@ -139,7 +142,7 @@ static int choose_shift(struct numbers *numbers, const struct heap *heap)
 	for (uint32_t i = 0; i < heap->class_count; i++)
 		bits |= heap->classes[i].offset ? heap->classes[i].id : 0;
 	const unsigned common = bits ? (unsigned)__builtin_ctzll(bits) : USUAL_SHIFT;
-	struct ids odd = { NULL, 0, 0 };
+	struct ids odd = { .list = NULL };
 	bool many;
 	numbers->shift = common < 12 ? common : 12;
 	/* The scan leaves ART's arrays inside objects out of what it says of ids. */
@@ -150,6 +153,7 @@ static int choose_shift(struct numbers *numbers, const struct heap *heap)
 	numbers->shift = !many ? USUAL_SHIFT : heap->android ? 0 : common;
 	numbers->odd = odd.list;
 	numbers->odd_count = odd.count;
+	numbers->odd_collided = odd.collided;
 	return 0;
 }
 
@@ -158,8 +162,9 @@ int numbers_open(struct numbers *numbers, const struct heap *heap, struct store 
 	*numbers = (struct numbers){ .store = store };
 	if (choose_shift(numbers, heap) || find_regions(numbers, heap))
 		return ENOMEM;
-	numbers->lines = store_get(store, numbers->line_count, sizeof *numbers->lines);
-	numbers->marks = store_get(store, numbers->line_count * LINE_WORDS, sizeof *numbers->marks);
+	/* Not in large pages: most of a region may be holes. */
+	numbers->lines = store_get_sparse(store, numbers->line_count, sizeof *numbers->lines);
+	numbers->marks = store_get_sparse(store, numbers->line_count * LINE_WORDS, sizeof *numbers->marks);
 	return numbers->lines && numbers->marks ? 0 : ENOMEM;
 }
 

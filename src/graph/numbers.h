@@ -60,6 +60,7 @@ struct numbers {
 	struct marks *marks;	/* while marking; one for each word of the lines */
 	uint64_t *odd;		/* sorted */
 	size_t odd_count;
+	bool odd_collided;	/* one of them stands more than once */
 	uint32_t line_core, core_count, count;
 };
 

@@ -52,6 +52,22 @@ static int compare_places(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at; /* a hidden one comes behind the one that hides it */
 }
 
+bool is_class_field(const struct field *field)
+{
+	static const char name[] = "shadow$_klass_";
+	return field->name.len == sizeof name - 1 && !memcmp(field->name.text, name, sizeof name - 1);
+}
+
+/* Where java.lang.ref.Reference's own referent is in an instance of `class`, which extends it; -1 if it has none. */
+static int32_t find_referent(const struct heap *heap, const struct class *class, const struct class *reference)
+{
+	uint64_t base = 0;
+	for (; class != reference; class = class_super(heap, class))
+		base += class->own_width;
+	const int32_t at = field_offset(heap, reference, "referent", TYPE_OBJECT);
+	return at < 0 || base + (uint64_t)at > INT32_MAX ? -1 : (int32_t)(base + (uint64_t)at);
+}
+
 /* Appends the places of a class's references to `places` unless that is NULL; their number. */
 static uint64_t find_places(const struct heap *heap, const struct class *class, int32_t referent, struct place *places)
 {
@@ -60,7 +76,8 @@ static uint64_t find_places(const struct heap *heap, const struct class *class, 
 		const struct field *fields = class_fields(heap, class);
 		for (unsigned i = 0; fields && i < class->parts.field_count; i++) {
 			const uint64_t at = base + fields[i].offset;
-			if (fields[i].type != TYPE_OBJECT || at >= INT32_MAX || (int32_t)at == referent)
+			if (fields[i].type != TYPE_OBJECT || at >= INT32_MAX || (int32_t)at == referent ||
+			    is_class_field(&fields[i]))
 				continue;
 			if (places)
 				places[count] = (struct place){ &fields[i], (uint32_t)at };
@@ -95,6 +112,7 @@ static int find_shapes(struct shapes *shapes)
 {
 	const struct heap *heap = shapes->heap;
 	const struct class *reference = class_by_name(heap, "java.lang.ref.Reference");
+	const struct class *java_class = class_by_name(heap, "java.lang.Class");
 	/* Each class that is looked at has an instance, whose bytes are in the file: so there are no more. */
 	const uint64_t most = heap->in->size / heap->id_width + heap->class_count;
 	uint64_t total = 0;
@@ -107,7 +125,7 @@ static int find_shapes(struct shapes *shapes)
 		if (has_instances(class)) {
 			shape->size = heap_graph_of(heap) ? 0 : class->size; /* in a heap graph they may differ */
 			if (extends(heap, class, reference)) {
-				shape->referent = field_offset(heap, class, "referent", TYPE_OBJECT);
+				shape->referent = find_referent(heap, class, reference);
 				shape->strength = (uint8_t)reference_strength(heap, class);
 			}
 			const uint64_t count = find_places(heap, class, shape->referent, NULL);
@@ -116,7 +134,8 @@ static int find_shapes(struct shapes *shapes)
 			shape->count = (uint32_t)count;
 			total += count;
 		}
-		shape->none = !shape->elements && !shape->count && shape->referent < 0;
+		/* Class objects, which count for java.lang.Class, do have references. */
+		shape->none = !shape->elements && !shape->count && shape->referent < 0 && class != java_class;
 	}
 	shapes->at = malloc((total + 1) * sizeof *shapes->at);
 	if (!shapes->at)

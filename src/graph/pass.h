@@ -4,8 +4,9 @@
  *
  * A shape tells, for one class, where in an instance's data its references are, in the order of the fields' names, so
  * that what follows from that order is the same for two dumps of one state. The referent of a java.lang.ref.Reference
- * is not among them: it is not held. That an object is of a class is no reference either: classes are held by their
- * loaders, or by the VM, and following it would cost half of all work.
+ * is not among them: it is not held. That an object is of a class is no reference either, not even where a field says so
+ * (ART's shadow$_klass_): following it would cost half of all work, and tell only what is known, that a class stays loaded
+ * as long as its loader or an instance is there.
  */
 #ifndef HEAPFS_PASS_H
 #define HEAPFS_PASS_H
@@ -55,7 +56,9 @@ struct record {
 /* Its shallow size. */
 static inline uint64_t record_size(const struct heap *heap, const struct record *record)
 {
-	return record->shape->size ? record->shape->size : object_size(heap, &record->object);
+	/* A damaged dump may have arrays of a class that has instances. */
+	return record->shape->size && record->object.kind == OBJECT_INSTANCE ? record->shape->size :
+									       object_size(heap, &record->object);
 }
 
 struct record_walk {
@@ -85,20 +88,24 @@ static inline void reference_walk_start(struct reference_walk *walk, const struc
 
 static inline bool reference_walk_next(struct reference_walk *walk, uint64_t *id)
 {
-	uint64_t place;
+	const uint64_t room = walk->data_len < walk->id_width ? 0 : walk->data_len - walk->id_width + 1;
+	uint64_t place = room;
 	if (walk->next != UINT64_MAX) {
 		place = walk->next;
 		walk->next += walk->id_width;
 	} else {
-		if (walk->at == walk->at_end)
-			return false;
-		place = *walk->at++;
+		/* Of an instance that is cut short, the fields that there are may be anywhere by name. */
+		while (walk->at != walk->at_end && place >= room)
+			place = *walk->at++;
 	}
-	if (place > walk->data_len || walk->data_len - place < walk->id_width)
+	if (place >= room)
 		return false;
 	*id = read_id(walk->data + place, walk->id_width);
 	return true;
 }
+
+/* Does this field tell an object's class? */
+bool is_class_field(const struct field *field);
 
 /* The referent of a java.lang.ref.Reference; 0 for null and for all else. */
 uint64_t record_referent(const struct record *record, unsigned id_width);

@@ -12,36 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* --- classes of nodes --- */
-
-static int class_chunk(void *context, unsigned thread, size_t chunk, struct record_walk *walk)
-{
-	struct graph *graph = context;
-	(void)thread;
-	(void)chunk;
-	while (record_walk_next(walk)) {
-		const struct object *object = &walk->record.object;
-		if (!object->class || !is_the_node(graph, object))
-			continue;
-		const uint32_t node = number_of(&graph->numbers, object->id);
-		if (node < graph->lists.count)
-			graph->class_at[node] = walk->record.shape->class;
-	}
-	return 0;
-}
-
-static int find_classes(struct graph *graph)
-{
-	const struct heap *heap = graph->heap;
-	graph->class_at = store_get(&graph->store, graph->lists.count, sizeof *graph->class_at);
-	if (!graph->class_at)
-		return ENOMEM;
-	for (uint32_t i = 0; i < heap->class_count; i++)
-		if (heap->classes[i].offset)
-			graph->class_at[number_of(&graph->numbers, heap->classes[i].id)] = heap->class_count + i;
-	return graph_pass(graph, class_chunk, graph);
-}
-
 /* --- an order that does not know ids --- */
 
 int compare_names(struct name a, struct name b)
@@ -290,7 +260,6 @@ int build_paths(struct graph *graph)
 	const uint64_t count = graph->lists.count;
 	struct breadth breadth = { .graph = graph };
 	size_t root_count = 0;
-	graph_phase(graph, "classes of objects");
 	int rc = find_classes(graph);
 	if (rc)
 		return rc;

@@ -80,7 +80,8 @@ static void find_references(const struct graph *graph, uint64_t id, struct owner
 			continue;
 		cursor_seek(&cursor, heap, &heap->classes[i], 0);
 		while (cursor_next(&cursor)) {
-			if (!cursor_object(&cursor, &record.object) || record_referent(&record, heap->id_width) != id)
+			if (!cursor_object(&cursor, &record.object) || record_referent(&record, heap->id_width) != id ||
+			    !is_the_node(graph, &record.object))
 				continue;
 			const uint32_t owner = number_of(&graph->numbers, cursor.id);
 			if (owner != NODE_NONE)

@@ -109,27 +109,91 @@ static int retained_by_class(struct graph *graph)
 	return whole ? 0 : ENOMEM;
 }
 
-/* Leaves hold nothing, so none lies in another one of its class. And what is unreachable. */
-static int leaves_chunk(void *context, unsigned thread, size_t chunk, struct record_walk *walk)
+/* --- what only a pass over the heap can tell --- */
+
+/* Objects looked up at a time, as in build.c. */
+#define GATHERED 64
+
+struct classed {
+	uint64_t ids[GATHERED], sizes[GATHERED];
+	uint32_t classes[GATHERED], nodes[GATHERED];
+	unsigned count;
+};
+
+static void add_classed(struct graph *graph, struct classed *classed)
+{
+	const uint32_t core_count = graph->lists.count;
+	unsigned known = 0;
+	for (unsigned i = 0; i < classed->count; i++) {
+		const uint32_t node = known_number(graph, classed->ids[i]);
+		if (node == NODE_NONE)
+			continue;
+		classed->nodes[known] = node;
+		classed->sizes[known] = classed->sizes[i];
+		classed->classes[known++] = classed->classes[i];
+		if (node < core_count)
+			__builtin_prefetch(&graph->class_at[node], 1);
+		__builtin_prefetch(node < core_count ? &graph->dominators.order[node] : &graph->leaf_owner[node - core_count]);
+	}
+	for (unsigned i = 0; i < known; i++) {
+		const uint32_t node = classed->nodes[i];
+		struct class_graph *class = &graph->classes[classed->classes[i]];
+		const enum strength strength = node_strength(graph, node);
+		if (node < core_count)
+			graph->class_at[node] = classed->classes[i];
+		if (strength == UNREACHABLE) {
+			__atomic_fetch_add(&class->lost.objects, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&class->lost.bytes, classed->sizes[i], __ATOMIC_RELAXED);
+		} else if (strength == STRONG && node >= core_count) {
+			/* Leaves hold nothing, so none lies in another one of its class. */
+			__atomic_fetch_add(&class->retained, classed->sizes[i], __ATOMIC_RELAXED);
+		}
+	}
+	classed->count = 0;
+}
+
+static int class_chunk(void *context, unsigned thread, size_t chunk, struct record_walk *walk)
 {
 	struct graph *graph = context;
+	struct classed classed = { .count = 0 };
 	(void)thread;
 	(void)chunk;
 	while (record_walk_next(walk)) {
-		const struct object *object = &walk->record.object;
-		if (!object->class || !is_the_node(graph, object))
+		const struct record *record = &walk->record;
+		if (!record->object.class || !is_the_node(graph, &record->object))
 			continue;
-		const uint32_t node = number_of(&graph->numbers, object->id);
-		const enum strength strength = node_strength(graph, node);
-		struct class_graph *class = &graph->classes[walk->record.shape->class];
-		if (strength == UNREACHABLE) {
-			__atomic_fetch_add(&class->lost.objects, 1, __ATOMIC_RELAXED);
-			__atomic_fetch_add(&class->lost.bytes, record_size(graph->heap, &walk->record), __ATOMIC_RELAXED);
-		} else if (strength == STRONG && node >= graph->lists.count) {
-			__atomic_fetch_add(&class->retained, record_size(graph->heap, &walk->record), __ATOMIC_RELAXED);
-		}
+		number_prefetch(&graph->numbers, record->object.id);
+		classed.ids[classed.count] = record->object.id;
+		classed.sizes[classed.count] = record_size(graph->heap, record);
+		classed.classes[classed.count++] = record->shape->class;
+		if (classed.count == GATHERED)
+			add_classed(graph, &classed);
 	}
+	add_classed(graph, &classed);
 	return 0;
+}
+
+int find_classes(struct graph *graph)
+{
+	const struct heap *heap = graph->heap;
+	const struct class *java_class = class_by_name(heap, "java.lang.Class");
+	graph_phase(graph, "classes of objects");
+	graph->class_at = store_get(&graph->store, graph->lists.count, sizeof *graph->class_at);
+	graph->classes = calloc((size_t)heap->class_count + 1, sizeof *graph->classes);
+	if (!graph->class_at || !graph->classes)
+		return ENOMEM;
+	for (uint32_t i = 0; i < heap->class_count; i++) {
+		const uint32_t node = heap->classes[i].offset ? number_of(&graph->numbers, heap->classes[i].id) : NODE_NONE;
+		if (node == NODE_NONE)
+			continue;
+		graph->class_at[node] = heap->class_count + i;
+		if (!java_class || node_strength(graph, node) != UNREACHABLE)
+			continue;
+		struct graph_sum *lost = &graph->classes[class_number(heap, java_class)].lost;
+		lost->objects++;
+		lost->bytes += class_object_size(heap, &heap->classes[i]);
+	}
+	return graph_pass(graph, class_chunk, graph);
 }
 
 static const struct graph *sorting; /* qsort has no context */
@@ -162,20 +226,8 @@ static int order_classes(struct graph *graph)
 
 int build_classes(struct graph *graph)
 {
-	const struct heap *heap = graph->heap;
-	const struct class *java_class = class_by_name(heap, "java.lang.Class");
 	graph_phase(graph, "sizes by class");
-	graph->classes = calloc((size_t)heap->class_count + 1, sizeof *graph->classes);
-	int rc = graph->classes ? retained_by_class(graph) : ENOMEM;
-	if (!rc)
-		rc = graph_pass(graph, leaves_chunk, graph);
-	for (uint32_t i = 0; i < heap->class_count && java_class && !rc; i++) {
-		struct class_graph *class = &graph->classes[class_number(heap, java_class)];
-		if (!heap->classes[i].offset || node_strength(graph, number_of(&graph->numbers, heap->classes[i].id)) != UNREACHABLE)
-			continue;
-		class->lost.objects++;
-		class->lost.bytes += class_object_size(heap, &heap->classes[i]);
-	}
+	const int rc = retained_by_class(graph);
 	store_put(&graph->store, graph->class_at, graph->lists.count, sizeof *graph->class_at);
 	graph->class_at = NULL;
 	return rc ? rc : order_classes(graph);

@@ -47,8 +47,8 @@ static int leaf_chunk(void *context, unsigned thread, size_t chunk, struct recor
 		const uint64_t size = record_size(graph->heap, record);
 		if (size < gathering->least || !is_the_node(graph, &record->object))
 			continue;
-		const uint32_t node = number_of(&graph->numbers, record->object.id);
-		if (node < graph->lists.count || node_strength(graph, node) != STRONG)
+		const uint32_t node = known_number(graph, record->object.id);
+		if (node == NODE_NONE || node < graph->lists.count || node_strength(graph, node) != STRONG)
 			continue;
 		pthread_mutex_lock(&gathering->lock);
 		kept = add_retainer(gathering, graph->leaf_owner[node - graph->lists.count], node, size);
@@ -88,13 +88,13 @@ static int compare_siblings(const void *a, const void *b)
 	return compare_retained(a, b);
 }
 
-/* How much the LARGEST_MOST largest retain at least; rounded down to five binary digits, 0 where there are fewer. */
+/* How much the LARGEST_MOST largest retain at least; rounded down to five binary digits; 0 where there are fewer. */
 static uint64_t large(const struct graph *graph)
 {
 	uint32_t counts[64][16] = { { 0 } };
 	uint64_t total = 0;
 	for (uint32_t number = 1; number <= graph->dominators.strong; number++) {
-		const uint64_t retained = graph->retained[number] | 16;
+		const uint64_t retained = graph->retained[number] < 16 ? 16 : graph->retained[number];
 		const unsigned top = 63 - (unsigned)__builtin_clzll(retained);
 		counts[top][retained >> (top - 4) & 15]++;
 	}

@@ -13,6 +13,7 @@
 /* A stretch of forward.targets that one chunk of objects filled. */
 struct stretch {
 	uint64_t begin, count;
+	uint64_t room;		/* that there is */
 };
 
 struct graph {
@@ -74,6 +75,15 @@ static inline bool is_the_node(const struct graph *graph, const struct object *o
 	       found.offset == object->offset;
 }
 
+/* The number of an object that was there before; if it is not any more, the file has changed. */
+static inline uint32_t known_number(const struct graph *graph, uint64_t id)
+{
+	const uint32_t node = number_of(&graph->numbers, id);
+	if (node == NODE_NONE)
+		input_touched_bad = true;
+	return node;
+}
+
 /* How firmly a node is held. */
 enum strength node_strength(const struct graph *graph, uint32_t node);
 
@@ -89,6 +99,8 @@ int build_paths(struct graph *graph);		/* paths.c */
 int build_classes(struct graph *graph);		/* retained.c */
 int build_retainers(struct graph *graph);	/* retainers.c */
 
-int compare_names(struct name a, struct name b);
+/* Finds the classes of all nodes, and what is known of classes by that. */
+int find_classes(struct graph *graph);		/* retained.c */
+int compare_names(struct name a, struct name b); /* paths.c */
 
 #endif

@@ -28,30 +28,62 @@ static uint64_t number_in(const char *path, const char *key, uint64_t unit)
 	return found;
 }
 
-/* What the control group leaves of its memory, where it has a limit: containers see all of the machine's otherwise. */
+/* The two kinds of control groups: how a line of /proc/self/cgroup names one, and where its figures are. */
+static const struct hierarchy {
+	const char *line;	/* what stands before the group's path, behind the number */
+	const char *folder, *limit, *usage, *active, *inactive;
+} hierarchies[] = {
+	{ "::", "/sys/fs/cgroup", "memory.max", "memory.current", "active_file ", "inactive_file " },
+	{ ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file ",
+	  "total_inactive_file " },
+};
+
+static uint64_t figure(const struct hierarchy *hierarchy, const char *group, const char *file, const char *key)
+{
+	char path[1024];
+	snprintf(path, sizeof path, "%s%s/%s", hierarchy->folder, group, file);
+	return number_in(path, key, 1);
+}
+
+/* What one group leaves of its memory; UINT64_MAX where it has no limit. What is cached of files gives way. */
+static uint64_t left_of(const struct hierarchy *hierarchy, const char *group)
+{
+	const uint64_t limit = figure(hierarchy, group, hierarchy->limit, "");
+	const uint64_t active = figure(hierarchy, group, "memory.stat", hierarchy->active);
+	const uint64_t inactive = figure(hierarchy, group, "memory.stat", hierarchy->inactive);
+	uint64_t used = figure(hierarchy, group, hierarchy->usage, "");
+	if (limit == UINT64_MAX || used == UINT64_MAX)
+		return UINT64_MAX;
+	const uint64_t cached = active == UINT64_MAX || inactive == UINT64_MAX ? 0 : active + inactive;
+	used -= cached < used ? cached : used;
+	return used < limit ? limit - used : 0;
+}
+
+/* What the control groups leave of the memory, where they have limits: a container sees all of the machine's otherwise. */
 static uint64_t group_left(void)
 {
-	char line[512], path[1024];
-	uint64_t left = UINT64_MAX;
+	char line[512];
+	uint64_t least = UINT64_MAX;
 	FILE *file = fopen("/proc/self/cgroup", "re");
 	while (file && fgets(line, sizeof line, file)) {
-		if (strncmp(line, "0::", 3))
-			continue;
+		char *colon = strchr(line, ':');
 		line[strcspn(line, "\n")] = 0;
-		/* A limit may stand at any level above. */
-		for (char *end = line + strlen(line); end; end = strrchr(line + 3, '/')) {
-			*end = 0;
-			snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
-			const uint64_t most = number_in(path, "", 1);
-			snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", line + 3);
-			const uint64_t now = number_in(path, "", 1);
-			if (most != UINT64_MAX && now != UINT64_MAX && (now < most ? most - now : 0) < left)
-				left = now < most ? most - now : 0;
+		for (size_t i = 0; colon && i < sizeof hierarchies / sizeof *hierarchies; i++) {
+			const size_t skip = strlen(hierarchies[i].line);
+			if (strncmp(colon, hierarchies[i].line, skip))
+				continue;
+			/* A limit may stand at any level above, and in a container the group's own is at the top. */
+			char *const group = colon + skip;
+			for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+				*end = 0;
+				const uint64_t left = left_of(&hierarchies[i], group);
+				least = left < least ? left : least;
+			}
 		}
 	}
 	if (file)
 		fclose(file);
-	return left;
+	return least;
 }
 
 uint64_t store_default_limit(void)
@@ -103,8 +135,6 @@ void *store_get_sparse(struct store *store, uint64_t count, uint64_t size)
 			return NULL;
 	}
 	store->used += bytes;
-	if (store->used > store->most)
-		store->most = store->used;
 	return items;
 }
 

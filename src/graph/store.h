@@ -15,8 +15,8 @@
 struct store {
 	uint64_t limit;		/* bytes of plain memory */
 	const char *folder;	/* for temporary files; NULL: the usual one */
-	uint64_t used, most;	/* bytes taken, in memory and in files; the most at once */
-	uint64_t in_files;	/* of those, bytes in files now */
+	_Atomic uint64_t used;	/* bytes taken, in memory and in files */
+	_Atomic uint64_t in_files; /* of those, bytes in files */
 	void **files;		/* the arrays that are in files */
 	size_t file_count;
 };

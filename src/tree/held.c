@@ -146,7 +146,8 @@ bool each_reference(const struct heap *heap, uint64_t owner, uint64_t wanted, re
 	value_walk_start(&walk, heap, &object);
 	while (object.kind != OBJECT_PRIMITIVE_ARRAY && value_walk_next(&walk)) {
 		char element[32];
-		if (walk.type != TYPE_OBJECT || read_id(walk.value, heap->id_width) != wanted)
+		if (walk.type != TYPE_OBJECT || read_id(walk.value, heap->id_width) != wanted ||
+		    (walk.field && is_class_field(walk.field)))
 			continue;
 		const uint64_t offset = object.data_offset + walk.at;
 		if (object.kind == OBJECT_INSTANCE) {
