@@ -22,15 +22,16 @@ enum gathered_kind {
 };
 
 struct gathered {
-	uint64_t ids[GATHERED];
+	uint64_t places[GATHERED];
 	uint8_t kinds[GATHERED];
 	unsigned count;
+	size_t region;		/* for place_of_id() */
 };
 
 /* Takes one more; true: that is all for now. */
-static bool gather(struct gathered *gathered, uint64_t id, enum gathered_kind kind)
+static inline bool gather(struct gathered *gathered, uint64_t place, enum gathered_kind kind)
 {
-	gathered->ids[gathered->count] = id;
+	gathered->places[gathered->count] = place;
 	gathered->kinds[gathered->count++] = (uint8_t)kind;
 	return gathered->count == GATHERED;
 }
@@ -41,9 +42,9 @@ static uint64_t note_gathered(struct numbers *numbers, struct adding *adding, st
 	uint64_t count = 0;
 	for (unsigned i = 0; i < gathered->count; i++)
 		if (gathered->kinds[i] == REFERENCE)
-			count += numbers_mark(numbers, gathered->ids[i], false);
+			count += numbers_mark(numbers, gathered->places[i], false);
 		else
-			numbers_add(numbers, adding, gathered->ids[i], gathered->kinds[i] == WITHOUT);
+			numbers_add(numbers, adding, gathered->places[i], gathered->kinds[i] == WITHOUT);
 	gathered->count = 0;
 	return count;
 }
@@ -63,8 +64,9 @@ static int survey_chunk(void *context, unsigned thread, size_t chunk, struct rec
 		struct reference_walk references;
 		if (!is_the_node(graph, &record->object))
 			continue;
-		number_prefetch(numbers, record->object.id);
-		if (gather(&gathered, record->object.id, record->shape->none ? WITHOUT : OWNER))
+		uint64_t place = place_of_id(numbers, record->object.id, &gathered.region);
+		place_prefetch(numbers, place);
+		if (gather(&gathered, place, record->shape->none ? WITHOUT : OWNER))
 			count += note_gathered(numbers, &adding, &gathered);
 		if (record->shape->none)
 			continue;
@@ -72,13 +74,14 @@ static int survey_chunk(void *context, unsigned thread, size_t chunk, struct rec
 		while (reference_walk_next(&references, &id)) {
 			if (!id)
 				continue;
-			mark_prefetch(numbers, id);
-			if (gather(&gathered, id, REFERENCE))
+			place = place_of_id(numbers, id, &gathered.region);
+			mark_prefetch(numbers, place);
+			if (gather(&gathered, place, REFERENCE))
 				count += note_gathered(numbers, &adding, &gathered);
 		}
 		id = record_referent(record, I);
 		if (id)
-			numbers_mark(numbers, id, true);
+			numbers_mark(numbers, place_of_id(numbers, id, &gathered.region), true);
 	}
 	count += note_gathered(numbers, &adding, &gathered);
 	numbers_flush(numbers, &adding);
@@ -93,7 +96,8 @@ static void mark_class_reference(void *context, uint64_t id, uint64_t offset, co
 	struct graph *graph = context;
 	(void)offset;
 	(void)label;
-	if (numbers_mark(&graph->numbers, id, false))
+	size_t region = 0;
+	if (numbers_mark(&graph->numbers, place_of_id(&graph->numbers, id, &region), false))
 		graph->stretches[graph->stretch_count - 1].room++;
 }
 
@@ -103,17 +107,18 @@ static int survey(struct graph *graph)
 	const struct roots *roots = heap_roots(heap);
 	struct survey survey = { .graph = graph };
 	struct adding adding = { .word = 0 };
+	size_t region = 0;
 	int rc = roots ? 0 : ENOMEM;
 	graph->stretches[graph->stretch_count - 1].room = 0;
 	for (uint32_t i = 0; i < heap->class_count && !rc; i++) {
 		if (!heap->classes[i].offset)
 			continue;
-		numbers_add(&graph->numbers, &adding, heap->classes[i].id, false);
+		numbers_add(&graph->numbers, &adding, place_of_id(&graph->numbers, heap->classes[i].id, &region), false);
 		rc = class_references(heap, &heap->classes[i], mark_class_reference, graph);
 	}
 	numbers_flush(&graph->numbers, &adding);
 	for (size_t i = 0; roots && i < roots->count; i++)
-		numbers_mark(&graph->numbers, roots->list[i].id, true);
+		numbers_mark(&graph->numbers, place_of_id(&graph->numbers, roots->list[i].id, &region), true);
 	if (!rc)
 		rc = graph_pass(graph, survey_chunk, &survey);
 	if (rc || !atomic_load(&survey.collided) || atomic_load(&graph->careful))
@@ -144,16 +149,16 @@ static void end_list(struct writing *writing)
 	writing->first = end;
 }
 
-static void begin_list(struct writing *writing, uint64_t owner)
+static void begin_list(struct writing *writing, uint64_t owner_place)
 {
 	end_list(writing);
-	writing->owner = known_number(writing->graph, owner);
+	writing->owner = known_number(writing->graph, owner_place);
 }
 
-static void add_reference(struct writing *writing, uint64_t id)
+static void add_reference(struct writing *writing, uint64_t place)
 {
 	struct graph *graph = writing->graph;
-	const uint32_t node = number_of(&graph->numbers, id);
+	const uint32_t node = number_at(&graph->numbers, place);
 	if (node == NODE_NONE)
 		return;
 	if (node >= graph->numbers.core_count)
@@ -173,7 +178,10 @@ static struct writing start_writing(struct graph *graph, size_t stretch)
 static void list_gathered(struct writing *writing, struct gathered *gathered)
 {
 	for (unsigned i = 0; i < gathered->count; i++)
-		(gathered->kinds[i] == REFERENCE ? add_reference : begin_list)(writing, gathered->ids[i]);
+		if (gathered->kinds[i] == REFERENCE)
+			add_reference(writing, gathered->places[i]);
+		else
+			begin_list(writing, gathered->places[i]);
 	gathered->count = 0;
 }
 
@@ -189,15 +197,17 @@ static int lists_chunk(void *context, unsigned thread, size_t chunk, struct reco
 		struct reference_walk references;
 		if (walk->record.shape->none || !is_the_node(graph, &walk->record.object))
 			continue;
-		number_prefetch(&graph->numbers, walk->record.object.id);
-		if (gather(&gathered, walk->record.object.id, OWNER))
+		uint64_t place = place_of_id(&graph->numbers, walk->record.object.id, &gathered.region);
+		place_prefetch(&graph->numbers, place);
+		if (gather(&gathered, place, OWNER))
 			list_gathered(&writing, &gathered);
 		reference_walk_start(&references, &walk->record, I);
 		while (reference_walk_next(&references, &id)) {
 			if (!id)
 				continue;
-			number_prefetch(&graph->numbers, id);
-			if (gather(&gathered, id, REFERENCE))
+			place = place_of_id(&graph->numbers, id, &gathered.region);
+			place_prefetch(&graph->numbers, place);
+			if (gather(&gathered, place, REFERENCE))
 				list_gathered(&writing, &gathered);
 		}
 	}
@@ -209,20 +219,22 @@ static int lists_chunk(void *context, unsigned thread, size_t chunk, struct reco
 static void list_class_reference(void *context, uint64_t id, uint64_t offset, const char *label)
 {
 	struct writing *writing = context;
+	size_t region = 0;
 	(void)offset;
 	(void)label;
-	add_reference(writing, id);
+	add_reference(writing, place_of_id(&writing->graph->numbers, id, &region));
 }
 
 static int list_classes(struct graph *graph)
 {
 	const struct heap *heap = graph->heap;
 	struct writing writing = start_writing(graph, graph->stretch_count - 1);
+	size_t region = 0;
 	int rc = 0;
 	for (uint32_t i = 0; i < heap->class_count && !rc; i++) {
 		if (!heap->classes[i].offset)
 			continue;
-		begin_list(&writing, heap->classes[i].id);
+		begin_list(&writing, place_of_id(&graph->numbers, heap->classes[i].id, &region));
 		rc = class_references(heap, &heap->classes[i], list_class_reference, &writing);
 	}
 	end_list(&writing);
@@ -520,9 +532,10 @@ struct sizing {
 
 /* Objects whose sizes are added at a time: where they lie at random, each step brings near what the next one needs. */
 struct sized {
-	uint64_t ids[GATHERED], sizes[GATHERED];
+	uint64_t places[GATHERED], sizes[GATHERED];
 	uint32_t numbers[GATHERED];
 	unsigned count;
+	size_t region;
 };
 
 static void add_sized(struct sizing *sizing, unsigned thread, struct sized *sized)
@@ -531,7 +544,7 @@ static void add_sized(struct sizing *sizing, unsigned thread, struct sized *size
 	const uint32_t core_count = graph->lists.count;
 	unsigned known = 0;
 	for (unsigned i = 0; i < sized->count; i++) {
-		const uint32_t node = known_number(graph, sized->ids[i]);
+		const uint32_t node = known_number(graph, sized->places[i]);
 		if (node == NODE_NONE)
 			continue;
 		sized->numbers[known] = node;
@@ -564,8 +577,9 @@ static void add_sized(struct sizing *sizing, unsigned thread, struct sized *size
 
 static void add_size(struct sizing *sizing, unsigned thread, struct sized *sized, uint64_t id, uint64_t size)
 {
-	number_prefetch(&sizing->graph->numbers, id);
-	sized->ids[sized->count] = id;
+	const uint64_t place = place_of_id(&sizing->graph->numbers, id, &sized->region);
+	place_prefetch(&sizing->graph->numbers, place);
+	sized->places[sized->count] = place;
 	sized->sizes[sized->count++] = size;
 	if (sized->count == GATHERED)
 		add_sized(sizing, thread, sized);

@@ -162,9 +162,11 @@ int numbers_open(struct numbers *numbers, const struct heap *heap, struct store 
 	*numbers = (struct numbers){ .store = store };
 	if (choose_shift(numbers, heap) || find_regions(numbers, heap))
 		return ENOMEM;
-	/* Not in large pages: most of a region may be holes. */
-	numbers->lines = store_get_sparse(store, numbers->line_count, sizeof *numbers->lines);
-	numbers->marks = store_get_sparse(store, numbers->line_count * LINE_WORDS, sizeof *numbers->marks);
+	/* In large pages only where most lines have objects, and not holes. */
+	void *(*get)(struct store *, uint64_t, uint64_t) =
+		numbers->line_count < heap->scan.index.object_count / 4 ? store_get : store_get_sparse;
+	numbers->lines = get(store, numbers->line_count, sizeof *numbers->lines);
+	numbers->marks = get(store, numbers->line_count * LINE_WORDS, sizeof *numbers->marks);
 	return numbers->lines && numbers->marks ? 0 : ENOMEM;
 }
 
@@ -185,22 +187,9 @@ void numbers_close(struct numbers *numbers)
 	*numbers = (struct numbers){ .store = NULL };
 }
 
-/* --- ids and slots --- */
+/* --- places --- */
 
-static inline __attribute__((always_inline)) bool slot_of(const struct numbers *numbers, uint64_t id, uint64_t *slot)
-{
-	const struct region *region = numbers->regions;
-	for (size_t count = numbers->region_count; count > 1;) {
-		const size_t half = count / 2;
-		region = region[half].first <= id ? region + half : region;
-		count -= half;
-	}
-	const uint64_t at = id - region->first; /* wraps below the first */
-	*slot = region->slot + (at >> numbers->shift);
-	return at < region->bytes && !(at & ((UINT64_C(1) << numbers->shift) - 1));
-}
-
-static bool odd_place(const struct numbers *numbers, uint64_t id, size_t *place)
+uint64_t odd_place(const struct numbers *numbers, uint64_t id)
 {
 	size_t low = 0, high = numbers->odd_count;
 	while (low < high) {
@@ -210,8 +199,7 @@ static bool odd_place(const struct numbers *numbers, uint64_t id, size_t *place)
 		else
 			high = mid;
 	}
-	*place = low;
-	return low < numbers->odd_count && numbers->odd[low] == id;
+	return low < numbers->odd_count && numbers->odd[low] == id ? PLACE_ODD | low : PLACE_NONE;
 }
 
 void numbers_flush(struct numbers *numbers, struct adding *adding)
@@ -226,36 +214,26 @@ void numbers_flush(struct numbers *numbers, struct adding *adding)
 	adding->word = adding->core = adding->leaf = 0;
 }
 
-void numbers_add(struct numbers *numbers, struct adding *adding, uint64_t id, bool without_references)
+void numbers_add(struct numbers *numbers, struct adding *adding, uint64_t place, bool without_references)
 {
-	uint64_t slot;
-	if (!slot_of(numbers, id, &slot))
-		return; /* odd */
-	if (adding->word != slot / 64 + 1) {
+	if (place & PLACE_ODD)
+		return;
+	if (adding->word != place / 64 + 1) {
 		numbers_flush(numbers, adding);
-		adding->word = slot / 64 + 1;
+		adding->word = place / 64 + 1;
 	}
-	const uint64_t bit = UINT64_C(1) << slot % 64;
+	const uint64_t bit = UINT64_C(1) << place % 64;
 	adding->collided |= (adding->core & bit) != 0;
 	adding->core |= bit;
 	adding->leaf |= without_references ? bit : 0;
 }
 
-void mark_prefetch(const struct numbers *numbers, uint64_t id)
+bool numbers_mark(struct numbers *numbers, uint64_t place, bool pinned)
 {
-	uint64_t slot;
-	if (slot_of(numbers, id, &slot))
-		__builtin_prefetch(&numbers->marks[slot / 64], 1);
-}
-
-bool numbers_mark(struct numbers *numbers, uint64_t id, bool pinned)
-{
-	uint64_t slot;
-	size_t place;
-	if (!slot_of(numbers, id, &slot))
-		return odd_place(numbers, id, &place);
-	struct marks *marks = &numbers->marks[slot / 64];
-	const uint64_t bit = UINT64_C(1) << slot % 64;
+	if (place & PLACE_ODD)
+		return place != PLACE_NONE;
+	struct marks *marks = &numbers->marks[place / 64];
+	const uint64_t bit = UINT64_C(1) << place % 64;
 	if (!pinned && !(atomic_load_explicit(&marks->once, relaxed) & bit))
 		pinned = atomic_fetch_or_explicit(&marks->once, bit, relaxed) & bit;
 	else
@@ -269,15 +247,6 @@ void numbers_clear(struct numbers *numbers)
 {
 	memset(numbers->lines, 0, numbers->line_count * sizeof *numbers->lines);
 	memset(numbers->marks, 0, numbers->line_count * LINE_WORDS * sizeof *numbers->marks);
-}
-
-/* How many bits are set. (The compiler's own is a call where the processor may lack the instruction.) */
-static inline unsigned ones(uint64_t word)
-{
-	word -= word >> 1 & UINT64_C(0x5555555555555555);
-	word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
-	word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-	return (unsigned)(word * UINT64_C(0x0101010101010101) >> 56);
 }
 
 int numbers_finish(struct numbers *numbers)
@@ -326,27 +295,8 @@ int numbers_finish(struct numbers *numbers)
 
 uint32_t number_of(const struct numbers *numbers, uint64_t id)
 {
-	uint64_t slot;
-	size_t place;
-	if (!slot_of(numbers, id, &slot))
-		return odd_place(numbers, id, &place) ? numbers->line_core + (uint32_t)place : NODE_NONE;
-	const struct line *line = &numbers->lines[slot / LINE_SLOTS];
-	const unsigned word = (unsigned)(slot % LINE_SLOTS / 64);
-	const uint64_t bit = UINT64_C(1) << slot % 64;
-	const uint64_t core = atomic_load_explicit(&line->core[word], relaxed);
-	const uint64_t leaf = atomic_load_explicit(&line->leaf[word], relaxed);
-	if (core & bit)
-		return line->core_rank + line->core_in[word] + ones(core & (bit - 1));
-	if (leaf & bit)
-		return numbers->core_count + line->leaf_rank + line->leaf_in[word] + ones(leaf & (bit - 1));
-	return NODE_NONE;
-}
-
-void number_prefetch(const struct numbers *numbers, uint64_t id)
-{
-	uint64_t slot;
-	if (slot_of(numbers, id, &slot))
-		__builtin_prefetch(&numbers->lines[slot / LINE_SLOTS]);
+	size_t region = 0;
+	return number_at(numbers, place_of_id(numbers, id, &region));
 }
 
 static bool is_empty(const struct line *line)

@@ -115,9 +115,10 @@ static int retained_by_class(struct graph *graph)
 #define GATHERED 64
 
 struct classed {
-	uint64_t ids[GATHERED], sizes[GATHERED];
+	uint64_t places[GATHERED], sizes[GATHERED];
 	uint32_t classes[GATHERED], nodes[GATHERED];
 	unsigned count;
+	size_t region;
 };
 
 static void add_classed(struct graph *graph, struct classed *classed)
@@ -125,7 +126,7 @@ static void add_classed(struct graph *graph, struct classed *classed)
 	const uint32_t core_count = graph->lists.count;
 	unsigned known = 0;
 	for (unsigned i = 0; i < classed->count; i++) {
-		const uint32_t node = known_number(graph, classed->ids[i]);
+		const uint32_t node = known_number(graph, classed->places[i]);
 		if (node == NODE_NONE)
 			continue;
 		classed->nodes[known] = node;
@@ -162,8 +163,9 @@ static int class_chunk(void *context, unsigned thread, size_t chunk, struct reco
 		const struct record *record = &walk->record;
 		if (!record->object.class || !is_the_node(graph, &record->object))
 			continue;
-		number_prefetch(&graph->numbers, record->object.id);
-		classed.ids[classed.count] = record->object.id;
+		const uint64_t place = place_of_id(&graph->numbers, record->object.id, &classed.region);
+		place_prefetch(&graph->numbers, place);
+		classed.places[classed.count] = place;
 		classed.sizes[classed.count] = record_size(graph->heap, record);
 		classed.classes[classed.count++] = record->shape->class;
 		if (classed.count == GATHERED)

@@ -38,6 +38,7 @@ static int leaf_chunk(void *context, unsigned thread, size_t chunk, struct recor
 	struct gathering *gathering = context;
 	const struct graph *graph = gathering->graph;
 	bool kept = true;
+	size_t region = 0;
 	(void)thread;
 	(void)chunk;
 	while (kept && record_walk_next(walk)) {
@@ -47,7 +48,7 @@ static int leaf_chunk(void *context, unsigned thread, size_t chunk, struct recor
 		const uint64_t size = record_size(graph->heap, record);
 		if (size < gathering->least || !is_the_node(graph, &record->object))
 			continue;
-		const uint32_t node = known_number(graph, record->object.id);
+		const uint32_t node = known_number(graph, place_of_id(&graph->numbers, record->object.id, &region));
 		if (node == NODE_NONE || node < graph->lists.count || node_strength(graph, node) != STRONG)
 			continue;
 		pthread_mutex_lock(&gathering->lock);

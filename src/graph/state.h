@@ -76,9 +76,9 @@ static inline bool is_the_node(const struct graph *graph, const struct object *o
 }
 
 /* The number of an object that was there before; if it is not any more, the file has changed. */
-static inline uint32_t known_number(const struct graph *graph, uint64_t id)
+static inline uint32_t known_number(const struct graph *graph, uint64_t place)
 {
-	const uint32_t node = number_of(&graph->numbers, id);
+	const uint32_t node = number_at(&graph->numbers, place);
 	if (node == NODE_NONE)
 		input_touched_bad = true;
 	return node;
