@@ -296,6 +296,8 @@ static void make_nodata_type_0(struct writer *out)
 const struct sample samples[] = {
 	{ "sample", sample_android, "an Android app with pictures" },
 	{ "jvm", sample_jvm, "every oddity of names, strings and references" },
+	{ "leaks-android", sample_leaks_android, "what has ended and is held, of each kind, and what looks alike" },
+	{ "leaks-jvm", sample_leaks_jvm, "what dominates much; class loaders that one thread or static has" },
 	{ "jdk8", make_jdk8, "Strings as char[]; one HEAP_DUMP, 1.0.1" },
 	{ "jdk6", make_jdk6, "Strings with offset and count, 4-byte ids" },
 	{ "bigendian", make_big_endian, "UTF-16 in byte[] of a big-endian machine" },

@@ -118,6 +118,7 @@ const struct kind_row kinds[KIND_COUNT] = {
 			       .needs = GRAPH_CLASSES },
 	[KIND_DOMINATORS_TSV] = { FILE_, KEY_DUMP, "dominators.tsv", KIND_GRAPH, .pages = &largest_pages,
 				  .needs = GRAPH_RETAINERS },
+	[KIND_LEAKS] = { FILE_, KEY_DUMP, "leaks.tsv", KIND_GRAPH, .pages = &leaks_pages, .needs = GRAPH_RETAINERS },
 	[KIND_GRAPH_OBJECTS] = { FOLDER, KEY_DUMP, "objects", KIND_GRAPH, .lookup = lookup_graph_object },
 	[KIND_GRAPH_OBJECT] = { FOLDER, KEY_OFFSET, .up = up_graph_object },
 	[KIND_OBJECT_GRAPH] = { LINK, KEY_OFFSET, "graph.d", KIND_OBJECT, .depth = 4, .target = target_object_graph },

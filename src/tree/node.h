@@ -115,6 +115,7 @@ enum kind {
 	KIND_DOMINATOR_SELF,
 	KIND_DOMINATOR_REST,
 	KIND_DOMINATORS_REST,
+	KIND_LEAKS,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -194,6 +195,7 @@ struct tree_dump {
 	struct bitmaps *_Atomic bitmaps; /* made at first use */
 	struct graph *graph;
 	struct natives *_Atomic natives; /* made at first use */
+	struct leaks *_Atomic leaks;
 };
 
 /* Compressed pictures. See bitmaps.c. */
@@ -372,6 +374,12 @@ bool target_referrer(const struct node *link, struct text *text);
 
 /* paths.c */
 extern const struct pages_ops path_pages;
+/* The shortest way from a root, in one cell of a table. */
+void put_short_path(struct text *text, const struct node *file, uint32_t node);
+
+/* leaks.c */
+extern const struct pages_ops leaks_pages;
+void leaks_close(struct leaks *leaks);
 
 /* dominators.c */
 extern const struct made_ops dominator_made;

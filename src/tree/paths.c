@@ -219,6 +219,16 @@ static void put_roots(struct text *text, const struct node *file, uint64_t id)
 		text_puts(text, "root: loaded class");
 }
 
+/* ".next", "[3]", "<super>": how one object holds another. */
+static void put_field(struct text *text, const struct heap *heap, uint64_t owner, uint64_t id)
+{
+	char *field = field_of(heap, owner, id);
+	if (field && *field != '[' && *field != '<')
+		text_putc(text, '.');
+	text_escaped(text, field ? field : "?", field ? strlen(field) : 1);
+	free(field);
+}
+
 static void put_step(struct text *text, const struct node *file, const struct path *path, size_t i)
 {
 	const struct graph *graph = node_graph(file);
@@ -229,11 +239,7 @@ static void put_step(struct text *text, const struct node *file, const struct pa
 	if (!i) {
 		put_roots(text, file, id);
 	} else {
-		char *field = field_of(heap, graph_id(graph, path->nodes[i - 1]), id);
-		if (field && *field != '[' && *field != '<')
-			text_putc(text, '.');
-		text_escaped(text, field ? field : "?", field ? strlen(field) : 1);
-		free(field);
+		put_field(text, heap, graph_id(graph, path->nodes[i - 1]), id);
 	}
 	text_putc(text, '\t');
 	put_class_of(text, heap, id);
@@ -244,6 +250,39 @@ static void put_step(struct text *text, const struct node *file, const struct pa
 	text_putc(text, '\t');
 	target_object(file, id, text);
 	text_putc(text, '\n');
+}
+
+/* Steps of a path in one cell: the first ones, and the last. */
+#define SHORT_FIRST 6
+#define SHORT_LAST 6
+
+void put_short_path(struct text *text, const struct node *file, uint32_t node)
+{
+	const struct graph *graph = node_graph(file);
+	struct paths paths = { .count = 0 };
+	if (graph_before(graph, node) == NODE_NONE) {
+		text_putc(text, '-');
+		return;
+	}
+	text->failed |= !add_path(graph, &paths, node, NODE_NONE);
+	const struct path *path = &paths.list[0];
+	for (size_t i = 0; i < path->count && !text->failed; i++) {
+		const uint64_t id = graph_id(graph, path->nodes[i]);
+		if (i == SHORT_FIRST && path->count > SHORT_FIRST + SHORT_LAST) {
+			text_printf(text, " … %zu more …", path->count - SHORT_FIRST - SHORT_LAST);
+			i = path->count - SHORT_LAST - 1;
+			continue;
+		}
+		if (!i)
+			put_roots(text, file, id);
+		else
+			put_field(text, file->heap, graph_id(graph, path->nodes[i - 1]), id);
+		text_putc(text, ' ');
+		put_class_of(text, file->heap, id);
+		if (i + 1 < path->count)
+			text_putc(text, ' ');
+	}
+	free_paths(&paths);
 }
 
 /* A piece is a line; the first of each path has its heading before it. */

@@ -527,6 +527,7 @@ void tree_close(struct tree *tree)
 		bitmaps_close(atomic_load(&dump->bitmaps));
 		graph_close(dump->graph);
 		natives_close(atomic_load(&dump->natives));
+		leaks_close(atomic_load(&dump->leaks));
 	}
 	free(tree->dumps);
 	pages_cache_free(&tree->cache);
