@@ -293,7 +293,28 @@ static void make_nodata_type_0(struct writer *out)
 	finish_whole(&b, out);
 }
 
+/* One object that 5,000 others refer to, and a list of 200,000 nodes. */
+static void make_hub(struct writer *out)
+{
+	enum { SPOKES = 5000, NODES = 200000 };
+	struct vm vm;
+	uint64_t *objects = calloc(SPOKES + 1, sizeof *objects), node = 0;
+	writer_init(out, 8);
+	vm_init(&vm, VM_JDK9, 8);
+	const uint64_t spoke = vm_define(&vm, "test.Spoke", vm.object, "hub:L"), class = vm_define(&vm, "test.Node", vm.object, "next:L");
+	const uint64_t hub = VM_NEW(&vm, vm_define(&vm, "test.Hub", vm.object, ""), 0);
+	for (unsigned i = 0; i < SPOKES; i++)
+		objects[i] = VM_NEW(&vm, spoke, hub);
+	for (unsigned i = 0; i < NODES; i++)
+		node = VM_NEW(&vm, class, node);
+	objects[SPOKES] = node;
+	vm_root(&vm, ROOT_JNI_GLOBAL, vm_object_array(&vm, vm_define(&vm, "java.lang.Object[]", vm.object, ""), objects, SPOKES + 1));
+	vm_finish(&vm, "JAVA PROFILE 1.0.2", out);
+	free(objects);
+}
+
 const struct sample samples[] = {
+	{ "hub", make_hub, "an object that 5,000 refer to; a list of 200,000 nodes" },
 	{ "sample", sample_android, "an Android app with pictures" },
 	{ "jvm", sample_jvm, "every oddity of names, strings and references" },
 	{ "leaks-android", sample_leaks_android, "what has ended and is held, of each kind, and what looks alike" },

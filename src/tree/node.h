@@ -185,6 +185,14 @@ struct kind_row {
 };
 extern const struct kind_row kinds[KIND_COUNT];
 
+/* The paths that were asked for last. See paths.c. */
+struct path_cache {
+	pthread_mutex_t lock;
+	struct paths *last;
+};
+void path_cache_init(struct path_cache *cache);
+void path_cache_free(struct path_cache *cache);
+
 struct tree_dump {
 	struct heap *heap;
 	uint64_t first_class;	/* number of its first class, over all dumps */
@@ -196,6 +204,7 @@ struct tree_dump {
 	struct graph *graph;
 	struct natives *_Atomic natives; /* made at first use */
 	struct leaks *_Atomic leaks;
+	struct path_cache paths;
 };
 
 /* Compressed pictures. See bitmaps.c. */

@@ -24,6 +24,8 @@ struct path {
 };
 
 struct paths {
+	uint32_t end;
+	unsigned users;		/* counted under the lock of what keeps them */
 	struct path list[PATHS_MOST];
 	unsigned count;
 };
@@ -32,6 +34,27 @@ static void free_paths(struct paths *paths)
 {
 	for (unsigned i = 0; i < paths->count; i++)
 		free(paths->list[i].nodes);
+}
+
+void path_cache_init(struct path_cache *cache)
+{
+	*cache = (struct path_cache){ .last = NULL };
+	pthread_mutex_init(&cache->lock, NULL);
+}
+
+/* With the lock held, or when nobody is left. */
+static void put_paths_locked(struct paths *paths)
+{
+	if (!paths || --paths->users)
+		return;
+	free_paths(paths);
+	free(paths);
+}
+
+void path_cache_free(struct path_cache *cache)
+{
+	put_paths_locked(cache->last);
+	pthread_mutex_destroy(&cache->lock);
 }
 
 /* Adds the way that ends with `last`, and with `end` behind it unless that is NODE_NONE. False without memory. */
@@ -201,6 +224,33 @@ static bool add_further(const struct node *file, struct paths *paths, uint32_t e
 	return whole;
 }
 
+/* The paths to `end`, those asked for last from what is kept: a long one is read in many pieces. NULL without memory. */
+static struct paths *get_paths(const struct node *file, uint32_t end)
+{
+	struct path_cache *cache = &node_dump(file)->paths;
+	pthread_mutex_lock(&cache->lock);
+	struct paths *paths = cache->last && cache->last->end == end ? cache->last : NULL;
+	if (paths)
+		paths->users++;
+	pthread_mutex_unlock(&cache->lock);
+	if (paths)
+		return paths;
+	paths = calloc(1, sizeof *paths);
+	if (!paths)
+		return NULL;
+	*paths = (struct paths){ .end = end, .users = 2 };
+	if (!add_path(node_graph(file), paths, end, NODE_NONE) || !add_further(file, paths, end)) {
+		free_paths(paths);
+		free(paths);
+		return NULL;
+	}
+	pthread_mutex_lock(&cache->lock);
+	put_paths_locked(cache->last);
+	cache->last = paths;
+	pthread_mutex_unlock(&cache->lock);
+	return paths;
+}
+
 /* --- the text --- */
 
 static void put_roots(struct text *text, const struct node *file, uint64_t id)
@@ -290,7 +340,7 @@ static void write_paths(const struct node *file, uint64_t first, struct pages *p
 {
 	const struct graph *graph = node_graph(file);
 	struct text *text = &pages->text;
-	struct paths paths = { .count = 0 };
+	struct path_cache *cache = &node_dump(file)->paths;
 	uint64_t id, before = 0;
 	uint32_t end;
 	if (!subject_of(file, &id, &end))
@@ -302,19 +352,22 @@ static void write_paths(const struct node *file, uint64_t first, struct pages *p
 		}
 		return;
 	}
-	text->failed |= !add_path(graph, &paths, end, NODE_NONE) || !add_further(file, &paths, end);
-	bool more = !text->failed;
-	for (unsigned i = 0; i < paths.count && more; i++) {
-		const struct path *path = &paths.list[i];
+	struct paths *paths = get_paths(file, end);
+	text->failed |= !paths;
+	bool more = paths != NULL;
+	for (unsigned i = 0; more && i < paths->count; i++) {
+		const struct path *path = &paths->list[i];
 		for (size_t step = first > before ? (size_t)(first - before) : 0; step < path->count && more; step++) {
 			if (!step)
-				text_printf(text, "%spath %u of %u: %zu objects\n", i ? "\n" : "", i + 1, paths.count, path->count);
+				text_printf(text, "%spath %u of %u: %zu objects\n", i ? "\n" : "", i + 1, paths->count, path->count);
 			put_step(text, file, path, step);
 			more = pages_next(pages);
 		}
 		before += path->count;
 	}
-	free_paths(&paths);
+	pthread_mutex_lock(&cache->lock);
+	put_paths_locked(paths);
+	pthread_mutex_unlock(&cache->lock);
 }
 
 const struct pages_ops path_pages = { .step = PATH_STEP, .write = write_paths };

@@ -501,6 +501,7 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->dumps[i].heap = &heaps[i];
 		tree->dumps[i].first_class = first_class;
 		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);
+		path_cache_init(&tree->dumps[i].paths);
 		tree->dumps[i].graph = graph_open(&heaps[i], &options->graph);
 		first_class += heaps[i].class_count;
 		if (!tree->dumps[i].graph || name_classes(&tree->dumps[i])) {
@@ -528,6 +529,8 @@ void tree_close(struct tree *tree)
 		graph_close(dump->graph);
 		natives_close(atomic_load(&dump->natives));
 		leaks_close(atomic_load(&dump->leaks));
+		if (dump->heap)
+			path_cache_free(&dump->paths);
 	}
 	free(tree->dumps);
 	pages_cache_free(&tree->cache);
