@@ -114,13 +114,6 @@ static const struct rule {
 };
 #define RULE_COUNT (sizeof rules / sizeof *rules)
 
-static bool extends(const struct heap *heap, const struct class *class, const struct class *ancestor)
-{
-	while (class && class != ancestor)
-		class = class_super(heap, class);
-	return class && ancestor;
-}
-
 /* --- what must be known beforehand --- */
 
 /* The values of ActivityThread.mServices, an ArrayMap: keys and values in turns. */
@@ -154,10 +147,10 @@ static void find_services(struct search *search)
 static bool detached_root(const struct search *search, const struct class *view_class, struct object *view)
 {
 	struct object parent;
-	if (!extends(search->heap, view->class, view_class) || !is_detached(search, view))
+	if (!class_extends(search->heap, view->class, view_class) || !is_detached(search, view))
 		return false;
 	for (unsigned i = 0; i < PARENTS_MOST && object_field(search->heap, view, "mParent", &parent); i++) {
-		if (!extends(search->heap, parent.class, view_class))
+		if (!class_extends(search->heap, parent.class, view_class))
 			return false; /* a ViewRootImpl: it is in a window */
 		*view = parent;
 	}
@@ -187,7 +180,7 @@ static void find_fragment_views(struct search *search, const struct class *fragm
 		const struct class *class = &heap->classes[i];
 		struct cursor cursor;
 		struct object fragment, view;
-		if (!class->count || !extends(heap, class, fragment_class))
+		if (!class->count || !class_extends(heap, class, fragment_class))
 			continue;
 		cursor_seek(&cursor, heap, class, 0);
 		while (cursor_next(&cursor)) {
@@ -224,7 +217,7 @@ static void apply(struct search *search, const struct rule *rule)
 		const struct class *class = &heap->classes[i];
 		struct cursor cursor;
 		struct object object;
-		if (!class->count || !extends(heap, class, base))
+		if (!class->count || !class_extends(heap, class, base))
 			continue;
 		cursor_seek(&cursor, heap, class, 0);
 		while (cursor_next(&cursor)) {

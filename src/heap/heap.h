@@ -134,6 +134,9 @@ static inline const struct class *class_super(const struct heap *heap, const str
 	return class->super == CLASS_NONE ? NULL : &heap->classes[class->super];
 }
 
+/* Is it `ancestor`, or below it? False for NULL. */
+bool class_extends(const struct heap *heap, const struct class *class, const struct class *ancestor);
+
 /* Its own instance fields, parts.field_count of them; NULL without memory or without fields. */
 const struct field *class_fields(const struct heap *heap, const struct class *class);
 

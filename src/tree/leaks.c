@@ -174,13 +174,6 @@ static bool is_own_loader(const struct class *class)
 	return false;
 }
 
-static bool extends(const struct heap *heap, const struct class *class, const struct class *ancestor)
-{
-	while (class && class != ancestor)
-		class = class_super(heap, class);
-	return class && ancestor;
-}
-
 /* Who dominates a node and is dominated by nobody; NODE_NONE for the node itself. */
 static uint32_t topmost(const struct graph *graph, uint32_t node)
 {
@@ -212,7 +205,7 @@ static void check_loader(const struct finding *finding, const struct object *loa
 		text_puts(&reason, "only class ");
 		text_name(&reason, class->name);
 		text_puts(&reason, " keeps it");
-	} else if (heap_find(heap, id, &object) && extends(heap, object.class, thread)) {
+	} else if (heap_find(heap, id, &object) && class_extends(heap, object.class, thread)) {
 		text_puts(&reason, "only thread ");
 		text_id(&reason, id);
 		if (object_field(heap, &object, "name", &name) && heap_string(heap, &name, &string)) {
@@ -235,7 +228,7 @@ static void find_loaders(const struct finding *finding)
 		const struct class *class = &heap->classes[i];
 		struct cursor cursor;
 		struct object loader;
-		if (!class->count || !extends(heap, class, base) || is_own_loader(class))
+		if (!class->count || !class_extends(heap, class, base) || is_own_loader(class))
 			continue;
 		cursor_seek(&cursor, heap, class, 0);
 		while (cursor_next(&cursor))
