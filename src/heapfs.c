@@ -2,6 +2,7 @@
 /* heapfs: mounts a heap dump as a read-only filesystem. */
 #include "fuse/mount.h"
 #include "input/container.h"
+#include "loli/loli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,9 @@ struct options {
 	const char *dump, *mount_point;
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
 	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus,
-		*graph_memory, *dominators; /* as given, or NULL */
+		*graph_memory, *dominators, *time, *so_base; /* as given, or NULL */
+	char **symbols;		/* paths */
+	size_t symbol_count;
 	int extra;		/* arguments too many */
 };
 
@@ -26,7 +29,7 @@ struct options {
 #define KEY(template, key) { template, UINT32_MAX, key }
 /* fstab's words for mount(8), which libfuse does not know. */
 #define IGNORED(word) KEY(word, KEY_IGNORED)
-enum { KEY_IGNORED = 1 };
+enum { KEY_IGNORED = 1, KEY_SYMBOLS };
 
 static const struct fuse_opt option_table[] = {
 	OPTION("-h", help),
@@ -57,6 +60,9 @@ static const struct fuse_opt option_table[] = {
 	OPTION("readdirplus=%s", readdirplus),
 	OPTION("graph_memory=%s", graph_memory),
 	OPTION("dominators=%s", dominators),
+	OPTION("time=%s", time),
+	OPTION("so_base=%s", so_base),
+	KEY("symbols=", KEY_SYMBOLS),
 	IGNORED("max_read="), /* ours is set */
 	IGNORED("rw"),
 	IGNORED("auto"),
@@ -80,6 +86,14 @@ static int on_argument(void *data, const char *arg, int key, struct fuse_args *a
 	if (key == KEY_IGNORED || (key == FUSE_OPT_KEY_OPT && (!strncmp(arg, "x-", 2) || !strncmp(arg, "comment=", 8) ||
 							       !strncmp(arg, "user=", 5))))
 		return 0;
+	if (key == KEY_SYMBOLS) {
+		char **grown = reallocarray(options->symbols, options->symbol_count + 1, sizeof *grown);
+		if (!grown)
+			return -1;
+		options->symbols = grown;
+		grown[options->symbol_count] = strdup(arg + strlen("symbols="));
+		return grown[options->symbol_count++] ? 0 : -1;
+	}
 	if (key != FUSE_OPT_KEY_NONOPT)
 		return 1;
 	if (!options->dump)
@@ -96,7 +110,7 @@ static void print_help(FILE *out)
 	fputs("usage: heapfs [options] DUMP MOUNTPOINT\n"
 	      "\n"
 	      "Mounts a Java or Android heap dump as read-only files: HPROF, plain or gzipped, or\n"
-	      "in a Perfetto trace. README.txt in the mount tells what is where. To unmount:\n"
+	      "in a Perfetto trace, or a native profile (LoliProfiler's .loli). README.txt in the mount tells what is where. To unmount:\n"
 	      "fusermount3 -u MOUNTPOINT\n"
 	      "\n"
 	      "  -h, --help             this text\n"
@@ -116,6 +130,11 @@ static void print_help(FILE *out)
 	      "  -o graph_memory=SIZE   of memory that graph/ takes before it uses temporary files:\n"
 	      "                         bytes, or with K, M or G (a quarter of what is free)\n"
 	      "  -o dominators=large|all   what graph/dominators/ shows (large)\n"
+	      "  -o time=T0..T1         of a profile, what was allocated from T0 to T1 ms\n"
+	      "  -o symbols=PATH        of a profile, fill in names: what nm -nC prints, a library, or a\n"
+	      "                         folder <abi>/lib*.so; may be given more than once\n"
+	      "  -o so_base=containing  of a profile made before LoliProfiler v1.1.6: its addresses\n"
+	      "                         are relative to the mapping that holds them\n"
 	      "  -o uid=N, -o gid=N     owner and group (those of the dump)\n"
 	      "  -o max_threads=N       threads that answer requests (as many as cores)\n"
 	      "  -o clone_fd            a channel to the kernel for each thread\n"
@@ -148,6 +167,7 @@ struct settings {
 	struct tree_options tree;
 	enum readdirplus readdirplus;
 	struct mount_options mount;
+	struct loli_options loli;
 };
 
 /* A decimal number from `least` to `most`; 0 where the option was not given. */
@@ -204,11 +224,35 @@ static int parse_word(const char *name, const char *value, const char *const *wo
 	return -1;
 }
 
+/* "T0..T1", of which each may be left out. */
+static int parse_span(const char *value, struct loli_options *loli)
+{
+	const char *dots = value ? strstr(value, "..") : NULL;
+	char *end = NULL;
+	*loli = (struct loli_options){ .from = INT64_MIN, .to = INT64_MAX, .spanned = value != NULL };
+	if (!value)
+		return 0;
+	if (dots && dots[2] >= '0' && dots[2] <= '9') {
+		loli->to = strtoll(dots + 2, &end, 10);
+	} else if (dots) {
+		end = (char *)(uintptr_t)(dots + 2);
+	}
+	bool right = dots && !*end && (dots != value || dots[2]);
+	if (right && dots != value) {
+		loli->from = strtoll(value, &end, 10);
+		right = *value >= '0' && *value <= '9' && end == dots;
+	}
+	if (right && loli->from <= loli->to)
+		return 0;
+	fprintf(stderr, "heapfs: time=%s: must be a span of milliseconds, like 2000..5000\n", value);
+	return -1;
+}
+
 static int parse_values(const struct options *options, struct settings *settings)
 {
 	static const char *const links[] = { "yes", "no", NULL }, *const readdirplus[] = { "yes", "auto", "no", NULL };
-	static const char *const dominators[] = { "large", "all", NULL };
-	unsigned uid, gid, no_links, plus, threads, png_level, all_dominators;
+	static const char *const dominators[] = { "large", "all", NULL }, *const bases[] = { "first", "containing", NULL };
+	unsigned base, uid, gid, no_links, plus, threads, png_level, all_dominators;
 	uint64_t graph_memory;
 	*settings = (struct settings){ .dump = 0 };
 	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &settings->dump) ||
@@ -220,8 +264,12 @@ static int parse_values(const struct options *options, struct settings *settings
 	    parse_word("links", options->links, links, &no_links) ||
 	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus) ||
 	    parse_word("dominators", options->dominators, dominators, &all_dominators) ||
-	    parse_size("graph_memory", options->graph_memory, &graph_memory))
+	    parse_size("graph_memory", options->graph_memory, &graph_memory) ||
+	    parse_word("so_base", options->so_base, bases, &base) || parse_span(options->time, &settings->loli))
 		return -1;
+	settings->loli.containing = base != 0;
+	settings->loli.symbols = (const char *const *)options->symbols;
+	settings->loli.symbol_count = options->symbol_count;
 	settings->tree = (struct tree_options){ .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
 						.group_given = options->gid != NULL, .group = gid,
 						.png_level = png_level,
@@ -279,6 +327,7 @@ struct opened {
 	struct hprof *hprofs;	/* one a part of the container */
 	struct notes notes;	/* about the dump, where it did not come in a trace */
 	struct heap *heaps;
+	struct loli profile;	/* instead of heaps, where the file is one */
 	size_t hprof_count;
 	unsigned heap_count;
 };
@@ -291,6 +340,7 @@ static void close_dump(struct opened *opened)
 	for (size_t i = 0; i < opened->hprof_count; i++)
 		hprof_close(&opened->hprofs[i]);
 	free(opened->hprofs);
+	loli_close(&opened->profile);
 	mapping_close(&opened->mapping);
 	notes_free(&opened->notes);
 	container_close(&opened->container);
@@ -374,6 +424,8 @@ static size_t print_notes(const struct options *options, const char *about, cons
 static size_t print_all_notes(const struct opened *opened, const struct options *options)
 {
 	size_t count = print_notes(options, "", &opened->container.notes);
+	if (opened->container.loli)
+		count += print_notes(options, "", &opened->notes);
 	for (size_t i = 0; i < opened->hprof_count; i++) {
 		const struct hprof *hprof = &opened->hprofs[i];
 		char about[32] = "";
@@ -382,6 +434,26 @@ static size_t print_all_notes(const struct opened *opened, const struct options 
 		count += print_notes(options, about, hprof->notes);
 	}
 	return count;
+}
+
+/* What the file holds: heaps, or a profile. */
+static int open_contents(struct opened *opened, const struct options *options, const struct settings *settings,
+			 struct progress *progress)
+{
+	char error[PATH_MAX + 512] = "";
+	if (opened->container.loli) {
+		if (!loli_open(&opened->profile, &opened->container.in, &opened->notes, &settings->loli, error, sizeof error))
+			return 0;
+		fprintf(stderr, "heapfs: %s\n", error);
+		return -1;
+	}
+	if (options->time || options->so_base || options->symbol_count) {
+		fprintf(stderr, "heapfs: %s: %s= is for native profiles (.loli), and this is a heap dump\n", options->dump,
+			options->time ? "time" : options->so_base ? "so_base" : "symbols");
+		return -1;
+	}
+	const int rc = open_hprofs(opened, options);
+	return rc ? rc : open_heaps(opened, options, settings->dump, progress);
 }
 
 static int open_dump(struct opened *opened, const struct options *options, const struct settings *settings)
@@ -406,9 +478,7 @@ static int open_dump(struct opened *opened, const struct options *options, const
 		fprintf(stderr, "heapfs: %s\n", error);
 		return -1;
 	}
-	rc = open_hprofs(opened, options);
-	if (!rc)
-		rc = open_heaps(opened, options, settings->dump, &progress);
+	rc = open_contents(opened, options, settings, &progress);
 	if (progress.percent >= 0)
 		fputs("\r\033[K", stderr);
 	if (rc)
@@ -431,6 +501,8 @@ static int open_dump(struct opened *opened, const struct options *options, const
 static bool same_dump(const void *context)
 {
 	const struct opened *opened = context;
+	if (opened->container.loli)
+		return loli_same(&opened->profile);
 	for (unsigned i = 0; i < opened->heap_count; i++)
 		if (!heap_same(&opened->heaps[i]))
 			return false;
@@ -463,7 +535,8 @@ static int run(struct fuse_args *args, const struct options *options)
 	}
 	if (!open_dump(&opened, options, &settings)) {
 		struct input *in = &opened.container.in;
-		const struct tree_source source = { in, opened.container.description, &opened.container.notes };
+		const struct tree_source source = { in, opened.container.description, &opened.container.notes,
+						    opened.container.loli ? &opened.profile : NULL };
 		served.in = in;
 		in->same_context = &opened;
 		in->same = same_dump;
@@ -520,6 +593,11 @@ int main(int argc, char **argv)
 	free(options.readdirplus);
 	free(options.graph_memory);
 	free(options.dominators);
+	free(options.time);
+	free(options.so_base);
+	for (size_t i = 0; i < options.symbol_count; i++)
+		free(options.symbols[i]);
+	free(options.symbols);
 	fuse_opt_free_args(&args);
 	return status;
 }

@@ -41,7 +41,7 @@ static void make_tree(const struct container *container, struct hprof *hprofs, u
 	struct heap heaps[DUMPS];
 	for (unsigned i = 0; i < count; i++)
 		promise(!heap_open(&heaps[i], &hprofs[i], 0, &heap_options), "no memory");
-	const struct tree_source source = { &container->in, container->description, &container->notes };
+	const struct tree_source source = { &container->in, container->description, &container->notes, NULL };
 	struct tree *tree = tree_open(&source, heaps, count, &options);
 	promise(tree, "no tree");
 	struct opened o = { .tree = tree };
@@ -52,6 +52,31 @@ static void make_tree(const struct container *container, struct hprof *hprofs, u
 	tree_close(tree);
 	for (unsigned i = 0; i < count; i++)
 		heap_close(&heaps[i]);
+}
+
+static void look_at_profile(struct container *container)
+{
+	static const struct tree_options options = { .links = true };
+	static const struct loli_options loli_options = { .containing = true };
+	struct notes notes;
+	struct loli loli;
+	char error[8192] = "";
+	notes_init(&notes);
+	if (!loli_open(&loli, &container->in, &notes, &loli_options, error, sizeof error)) {
+		const struct tree_source source = { &container->in, container->description, &container->notes, &loli };
+		struct tree *tree = tree_open(&source, NULL, 0, &options);
+		promise(tree, "no tree");
+		struct opened o = { .tree = tree };
+		o.in.data = container->in.data;
+		o.in.size = container->in.size;
+		atomic_store(&o.in.good_end, container->in.size);
+		walk_tree(&o, NODES);
+		tree_close(tree);
+	} else {
+		promise(*error, "neither a profile nor a message");
+	}
+	loli_close(&loli);
+	notes_free(&notes);
 }
 
 static void look_at(const struct container *container)
@@ -111,6 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	promise(file && fwrite(data, 1, size, file) == size && !fclose(file), "the file cannot be written");
 	if (container_open(&container, path, &options, error, sizeof error))
 		promise(strlen(error) > strlen(path) + 10, "neither a dump nor a message");
+	else if (container.loli)
+		look_at_profile(&container);
 	else
 		look_at(&container);
 	container_close(&container);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mksample: writes a test dump by its kind. Without arguments it lists the kinds. */
+#include "loli_writer.h"
 #include "samples.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: mksample KIND FILE | mksample big|graph OBJECTS FILE | mksample pictures COUNT SIDE FILE\n"
+	fprintf(stderr, "usage: mksample KIND FILE | mksample big|graph|loli COUNT FILE | mksample pictures COUNT SIDE FILE\n"
 			"kinds:\n");
 	for (size_t i = 0; i < sample_count; i++)
 		fprintf(stderr, "  %-20s%s\n", samples[i].kind, samples[i].what);
@@ -28,11 +29,11 @@ int main(int argc, char **argv)
 	const char *path = argv[argc - 1];
 	uint64_t count, side;
 	int rc;
-	const bool graph = argc == 4 && !strcmp(argv[1], "graph");
-	if (graph || (argc == 4 && !strcmp(argv[1], "big"))) {
+	const bool graph = argc == 4 && !strcmp(argv[1], "graph"), loli = argc == 4 && !strcmp(argv[1], "loli");
+	if (graph || loli || (argc == 4 && !strcmp(argv[1], "big"))) {
 		if (!parse(argv[2], UINT64_MAX, &count))
 			return usage();
-		rc = graph ? sample_graph(count, path) : sample_big(count, path);
+		rc = graph ? sample_graph(count, path) : loli ? sample_loli(count, path) : sample_big(count, path);
 	} else if (argc == 5 && !strcmp(argv[1], "pictures")) {
 		if (!parse(argv[2], UINT32_MAX, &count) || !parse(argv[3], 16384, &side))
 			return usage();

@@ -254,13 +254,6 @@ no_dump "an empty file in gzip" "$gz/empty.bin.gz" "nothing can be unpacked from
 for name in gzip-header gzip-magic; do
 	no_dump "$name" "$gz/$name.bin" "gzip-compressed, but nothing can be unpacked from it; copy it again"
 done
-if [ -e "$corpus/loli/base_mono.loli" ]; then
-	no_dump "loli" "$corpus/loli/base_mono.loli" "a LoliProfiler profile (.loli), which heapfs does not read yet"
-	gzip -c "$corpus/loli/base_mono.loli" >"$tmp/loli.gz"
-	no_dump "loli in gzip" "$tmp/loli.gz" "in it is a LoliProfiler profile (.loli)"
-else
-	skip "a LoliProfiler profile" "no $corpus/loli"
-fi
 
 ### Where it is unpacked to
 

@@ -416,7 +416,6 @@ static void beginnings(void **state)
 		{ "\0\x12portable heap dump", 20, "an OpenJ9 portable heap dump" },
 		{ "0SECTION       TITLE", 20, "an OpenJ9 javacore" },
 		{ "\x7f" "ELF", 4, "an ELF file" },
-		{ "\xa4\xb3\xc2\xd1", 4, "a LoliProfiler profile" },
 		{ "\x89PNG\r\n", 6, "a PNG picture" },
 		{ "SQLite format 3\0", 16, "an SQLite database" },
 		{ "%PDF-1.7", 8, "a PDF document" },
@@ -442,6 +441,8 @@ static void beginnings(void **state)
 	sniff_is("JAVA PROFILE 1.0", 16, true, CONTENT_HPROF, NULL);
 	sniff_is("JAVA PROFILE 1.0.2\0", 19, true, CONTENT_HPROF, NULL);
 	sniff_is("\x1f\x8b", 2, true, CONTENT_GZIP, NULL);
+	sniff_is("\xa4\xb3\xc2\xd1", 4, true, CONTENT_LOLI, NULL);
+	sniff_is("\xa4\xb3\xc2", 3, true, CONTENT_OTHER, NULL);
 	sniff_is("\x1f", 1, true, CONTENT_OTHER, "of an unknown kind");
 	/* Traces: two packets; one; one that is empty; one that is cut, behind its first field or in it. */
 	sniff_is("\x0a\x02\x08\x01\x0a\x02\x08\x02", 8, true, CONTENT_PERFETTO, NULL);
@@ -1058,7 +1059,7 @@ static void compressed_pictures_of_two_dumps(void **state)
 		hprofs[i].traced = c.container.parts[i].dump;
 		assert_int_equal(heap_open(&heaps[i], &hprofs[i], 0, &heap_options), 0);
 	}
-	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes };
+	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes, NULL };
 	struct tree *tree = tree_open(&source, heaps, 2, &options);
 	assert_non_null(tree);
 	memset(&o, 0, sizeof o);
@@ -1123,7 +1124,7 @@ static void names_of_pictures(void **state)
 	assert_int_equal(hprof_open(&hprof, part_of(&c, 0), &notes, c.error, sizeof c.error), 0);
 	hprof.traced = c.container.parts[0].dump;
 	assert_int_equal(heap_open(&heap, &hprof, 0, &heap_options), 0);
-	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes };
+	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes, NULL };
 	struct tree *tree = tree_open(&source, &heap, 1, &options);
 	assert_non_null(tree);
 	assert_int_equal(tree_lookup(tree, TREE_ROOT, "bitmaps", &ino), 0);

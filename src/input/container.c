@@ -91,7 +91,8 @@ static int open_kept(const struct opening *opening, const uint8_t *head, size_t 
 	close(*fd);
 	*fd = -1;
 	const enum content content = got > 0 ? sniff_content(own, (uint64_t)got, false) : CONTENT_OTHER;
-	return !file || (got && content != CONTENT_HPROF && content != CONTENT_PERFETTO) ? -1 : 0;
+	return !file || (got && content != CONTENT_HPROF && content != CONTENT_PERFETTO &&
+			  content != CONTENT_LOLI) ? -1 : 0;
 }
 
 static int unpack_gzip(const struct opening *opening, const char *keep, struct spill *spill, struct gzip *gzip)
@@ -266,6 +267,11 @@ int container_open(struct container *container, const char *path, const struct c
 			break;
 		case CONTENT_PERFETTO:
 			return open_trace(&opening);
+		case CONTENT_LOLI:
+			container->loli = true;
+			if (!container->description && describe(container, "plain file"))
+				return fail(&opening, strerror(ENOMEM));
+			return 0;
 		case CONTENT_OTHER:
 			snprintf(error, error_size, "%s: not a heap dump; it is %s%s", path,
 				 depth ? "gzip-compressed, and what is in it is " : "", sniff_other(in->data, in->size));

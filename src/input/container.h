@@ -4,7 +4,7 @@
  *
  * What a file is, its bytes say. A plain HPROF file is mapped as it is. gzip is unpacked, and what comes out is looked
  * at in the same way, until something is recognised: a dump, a Perfetto trace, or what heapfs cannot read, which is
- * named in the error.
+ * named in the error. A native profile (.loli) has no dump in it, and is the mapping.
  *
  * The result is one mapping with one part a dump. A part that is not the whole mapping gets an input of its own, a
  * view, so that offsets in it are those of the dump.
@@ -37,6 +37,7 @@ struct container {
 	struct trace trace;	/* empty where there was none */
 	struct part *parts;
 	size_t part_count;
+	bool loli;		/* a LoliProfiler profile: there are no parts */
 };
 
 /* Opens a file. 0, or -1 with a message for the user. The container may be closed in both cases. */

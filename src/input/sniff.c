@@ -28,7 +28,6 @@ static const struct {
 	  "an OpenJ9 portable heap dump (PHD); Eclipse MAT with IBM's DTFJ can export it as HPROF" },
 	{ 0, "0SECTION", 8, "an OpenJ9 javacore, which holds no objects; take a heap dump (jcmd PID GC.heap_dump)" },
 	{ 0, "\x7f" "ELF", 4, "an ELF file; if it is a core dump of a JVM, jhsdb jmap --binaryheap makes an HPROF of it" },
-	{ 0, "\xa4\xb3\xc2\xd1", 4, "a LoliProfiler profile (.loli), which heapfs does not read yet" },
 	{ 0, "\x89PNG", 4, "a PNG picture" },
 	{ 0, "SQLite format 3", 15, "an SQLite database" },
 	{ 0, "%PDF", 4, "a PDF document" },
@@ -92,6 +91,8 @@ enum content sniff_content(const uint8_t *data, uint64_t len, bool whole)
 		return CONTENT_HPROF;
 	if (begins_with(data, len, 0, "\x1f\x8b", 2))
 		return CONTENT_GZIP;
+	if (begins_with(data, len, 0, "\xa4\xb3\xc2\xd1", 4))
+		return CONTENT_LOLI;
 	if (len && !all_of(data, len, is_text) && is_perfetto(data, len, whole))
 		return CONTENT_PERFETTO;
 	return CONTENT_OTHER;

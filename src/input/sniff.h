@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum content { CONTENT_HPROF, CONTENT_GZIP, CONTENT_PERFETTO, CONTENT_OTHER };
+enum content { CONTENT_HPROF, CONTENT_GZIP, CONTENT_PERFETTO, CONTENT_LOLI, CONTENT_OTHER };
 
 /* What begins with these bytes; `whole` tells that there are no more. */
 enum content sniff_content(const uint8_t *data, uint64_t len, bool whole);

@@ -252,6 +252,12 @@ static void write_info(const struct node *node, uint64_t first, struct pages *pa
 	if (first)
 		return;
 	put_file(tree, text);
+	if (tree->source.profile) {
+		put_profile_info(node, text);
+		put_warnings(tree->source.notes, tree->source.profile->notes, text);
+		pages_next(pages);
+		return;
+	}
 	if (node->kind == KIND_DUMP_INFO) {
 		put_dump(tree, node->heap->number, text);
 		put_warnings(tree->source.notes, node->heap->hprof->notes, text);

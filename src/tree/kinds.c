@@ -148,4 +148,17 @@ const struct kind_row kinds[KIND_COUNT] = {
 				  .attributes = dominator_attributes },
 	[KIND_DOMINATORS_REST] = { FILE_, KEY_DUMP, .made = &dominator_made, .needs = GRAPH_RETAINERS,
 				   .attributes = dominator_attributes },
+
+	/* A native profile. The root lists its tables, whose key is their number; that of what is of a call stack is a
+	   node's number, of its files with what they are. */
+	[KIND_PROFILE_RAW] = { FILE_, KEY_PROFILE, "raw.loli", KIND_ROOT, has_profile, .bytes = profile_raw_bytes },
+	[KIND_PROFILE_TABLE] = { FILE_, KEY_PROFILE, .pages = &profile_pages },
+	[KIND_CALLSTACKS] = { FOLDER, KEY_PROFILE, "callstacks", KIND_ROOT, has_profile, .list = list_callstacks,
+			      .lookup = lookup_callstack, .attributes = callstack_attributes },
+	[KIND_CALLSTACK] = { FOLDER, KEY_PROFILE, .list = list_callstacks, .lookup = lookup_callstack, .up = up_callstack,
+			     .attributes = callstack_attributes },
+	[KIND_CALLSTACK_FILE] = { FILE_, KEY_PROFILE, .made = &callstack_made, .attributes = callstack_attributes },
+	[KIND_SCREENSHOTS] = { FOLDER, KEY_PROFILE, "screenshots", KIND_ROOT, has_profile, .list = list_screenshots,
+			       .lookup = lookup_screenshot },
+	[KIND_SCREENSHOT] = { FILE_, KEY_PROFILE, .bytes = screenshot_bytes },
 };

@@ -116,6 +116,13 @@ enum kind {
 	KIND_DOMINATOR_REST,
 	KIND_DOMINATORS_REST,
 	KIND_LEAKS,
+	KIND_PROFILE_RAW,
+	KIND_PROFILE_TABLE,
+	KIND_CALLSTACKS,
+	KIND_CALLSTACK,
+	KIND_CALLSTACK_FILE,
+	KIND_SCREENSHOTS,
+	KIND_SCREENSHOT,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -128,14 +135,15 @@ enum key_type {
 	KEY_CLASS,	/* class number, counted over all dumps */
 	KEY_CLASS_PART,	/* class number << 21 | number of a part of it */
 	KEY_ROOTS,	/* dump number << 8 | root tag */
-	KEY_ROOTS_PART	/* the same << 21 | number of a part */
+	KEY_ROOTS_PART,	/* the same << 21 | number of a part */
+	KEY_PROFILE	/* an ordinal of a native profile, of which there is one, without heaps */
 };
 #define PART_BITS 21
 #define PART_MASK ((UINT64_C(1) << PART_BITS) - 1)
 
 struct node {
 	struct tree *tree;
-	const struct heap *heap;
+	const struct heap *heap; /* NULL in the tree of a native profile */
 	uint64_t key;
 	enum kind kind;
 };
@@ -234,6 +242,7 @@ struct tree {
 	struct timespec time;
 	struct pages_cache cache;
 	struct encoded_cache encoded;
+	struct profile_view *_Atomic profile_view; /* made at first use */
 };
 
 static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
@@ -396,6 +405,29 @@ bool dominator_attributes(const struct node *node, struct stat *st);
 void list_dominators(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_dominator(const struct node *folder, const char *name, struct node *child);
 bool up_dominator(const struct node *folder, struct node *parent);
+
+/* profile.c */
+bool has_profile(const struct node *node);
+void list_profile(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_profile(const struct node *folder, const char *name, struct node *child);
+bool profile_raw_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+void list_screenshots(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_screenshot(const struct node *folder, const char *name, struct node *child);
+bool screenshot_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
+
+/* profile_info.c */
+void put_profile_readme(struct text *text);
+void put_profile_info(const struct node *node, struct text *text);
+
+/* profile_tables.c */
+extern const struct pages_ops profile_pages;
+
+/* callstacks.c */
+extern const struct made_ops callstack_made;
+bool callstack_attributes(const struct node *node, struct stat *st);
+void list_callstacks(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_callstack(const struct node *folder, const char *name, struct node *child);
+bool up_callstack(const struct node *folder, struct node *parent);
 
 /* references.c */
 void list_references(const struct node *folder, uint64_t from, struct listing *listing);

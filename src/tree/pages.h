@@ -53,6 +53,12 @@ static inline bool pages_sizing(const struct pages *pages)
 	return !pages->to;
 }
 
+/* So many bytes of the piece need not be written while the size is being found. */
+static inline void pages_skip(struct pages *pages, uint64_t len)
+{
+	pages->base += len;
+}
+
 void pages_cache_init(struct pages_cache *cache);
 void pages_cache_free(struct pages_cache *cache);
 

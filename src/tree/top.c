@@ -31,7 +31,7 @@ bool smaps_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 
 bool is_one_file(const struct node *node)
 {
-	return !node->tree->several_files;
+	return !node->tree->several_files && !node->tree->source.profile;
 }
 
 bool is_of_several_files(const struct node *node)
@@ -49,6 +49,10 @@ void put_dump_name(struct text *text, const struct heap *heap)
 void list_dumps(const struct node *folder, uint64_t from, struct listing *listing)
 {
 	const unsigned count = folder->tree->dump_count;
+	if (folder->tree->source.profile) {
+		list_profile(folder, from, listing);
+		return;
+	}
 	for (uint64_t i = from; count > 1 && i < count && !listing->full; i++) {
 		struct text name = { 0 };
 		put_dump_name(&name, folder->tree->dumps[i].heap);
@@ -61,6 +65,8 @@ bool lookup_dump(const struct node *folder, const char *name, struct node *child
 {
 	uint64_t number;
 	struct text own = { 0 };
+	if (folder->tree->source.profile)
+		return lookup_profile(folder, name, child);
 	if (folder->tree->dump_count < 2 || strncmp(name, "dump-", 5) ||
 	    !name_parse_decimal(name + 5, strcspn(name + 5, "-"), 0, &number) || !number || number > folder->tree->dump_count)
 		return false;
@@ -119,7 +125,10 @@ static void write_readme(const struct node *node, uint64_t first, struct pages *
 	if (node->tree->dump_count > 1)
 		text_printf(&pages->text, "This file holds %u heap dumps; what follows is in each of the folders dump-*.\n\n",
 			    node->tree->dump_count);
-	text_puts(&pages->text, readme);
+	if (node->tree->source.profile)
+		put_profile_readme(&pages->text);
+	else
+		text_puts(&pages->text, readme);
 	pages_next(pages);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/node.h"
 
+#include "tree/profile.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,8 @@ static struct tree_dump *dump_of_key(struct tree *tree, enum key_type type, uint
 		/* fall through */
 	case KEY_CLASS:
 		return dump_of_class(tree, key);
+	case KEY_PROFILE:
+		return NULL;
 	case KEY_OFFSET:
 		for (unsigned i = 0; i < tree->dump_count; i++) {
 			const struct heap *heap = tree->dumps[i].heap;
@@ -63,6 +67,10 @@ static int node_from_ino(struct tree *tree, uint64_t ino, struct node *node)
 	const uint64_t key = ino >> KIND_BITS;
 	if (kind >= KIND_COUNT || !kinds[kind].type)
 		return ESTALE;
+	if (tree->source.profile) {
+		*node = (struct node){ tree, NULL, key, (enum kind)kind };
+		return kinds[kind].key == KEY_PROFILE || (!key && kind <= KIND_INFO && kind != KIND_DUMP) ? 0 : ESTALE;
+	}
 	const struct tree_dump *dump = dump_of_key(tree, kinds[kind].key, key);
 	if (!dump)
 		return ESTALE;
@@ -228,7 +236,7 @@ bool tree_has_attributes(struct tree *tree, uint64_t ino)
 {
 	struct node node;
 	return !node_from_ino(tree, ino, &node) &&
-	       (kinds[node.kind].type != S_IFREG || graph_has(node_dump(&node)->graph, kinds[node.kind].needs));
+	       (kinds[node.kind].type != S_IFREG || !node.heap || graph_has(node_dump(&node)->graph, kinds[node.kind].needs));
 }
 
 int tree_readlink(struct tree *tree, uint64_t ino, struct text *target)
@@ -335,7 +343,7 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 		if (is_shown(&child) && !emit(context, kinds[kind].name, node_ino(&child), kinds[kind].type, AT_NAMED + kind))
 			return 0;
 	}
-	struct listing listing = { tree, folder.heap->in->base, emit, context, false };
+	struct listing listing = { tree, folder.heap ? folder.heap->in->base : 0, emit, context, false };
 	if (kinds[folder.kind].list)
 		kinds[folder.kind].list(&folder, offset > AT_DYNAMIC ? offset - AT_DYNAMIC : 0, &listing);
 	return 0;
@@ -376,7 +384,7 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 			return EIO;
 		const uint64_t left = offset < total ? total - offset : 0;
 		*len = size < left ? size : (size_t)left;
-		*file_offset = node.heap->in->base + start + offset;
+		*file_offset = (node.heap ? node.heap->in->base : 0) + start + offset;
 		return 0;
 	}
 	const int failed = row->made ? read_made(&node, offset, size, text) :
@@ -492,7 +500,7 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->time = (struct timespec){ (time_t)(time_ms / 1000), (long)(time_ms % 1000) * 1000000 };
 	pages_cache_init(&tree->cache);
 	encoded_cache_init(&tree->encoded);
-	tree->dumps = calloc(heap_count, sizeof *tree->dumps);
+	tree->dumps = calloc(heap_count ? heap_count : 1, sizeof *tree->dumps);
 	tree->dump_count = tree->dumps ? heap_count : 0;
 	uint64_t first_class = 0;
 	for (unsigned i = 0; i < tree->dump_count; i++) {
@@ -533,6 +541,7 @@ void tree_close(struct tree *tree)
 			path_cache_free(&dump->paths);
 	}
 	free(tree->dumps);
+	profile_view_close(atomic_load(&tree->profile_view));
 	pages_cache_free(&tree->cache);
 	encoded_cache_free(&tree->encoded);
 	free(tree);

@@ -15,6 +15,7 @@
 #define HEAPFS_TREE_H
 
 #include "graph/graph.h"
+#include "loli/loli.h"
 #include "tree/text.h"
 
 #include <sys/stat.h>
@@ -40,12 +41,14 @@ struct tree_source {
 	const struct input *in;		/* the mapping that the heaps' inputs are, or are views of */
 	const char *container;		/* what the dumps came in: "plain file" */
 	const struct notes *notes;	/* about that; NULL: none */
+	struct loli *profile;		/* NULL, or shown instead of heaps */
 };
 
 /*
  * Builds the tree over `heap_count` heaps of one file; more than one means a folder dump-1, dump-2, … each, with the
  * process's id behind it where they came in a trace. Those of one HPROF file follow each other. Heaps and notes stay
- * the caller's and must outlive the tree. NULL without memory.
+ * the caller's and must outlive the tree. A native profile is shown where the source has one; there are no heaps then.
+ * NULL without memory.
  */
 struct tree *tree_open(const struct tree_source *source, struct heap *heaps, unsigned heap_count,
 		       const struct tree_options *options);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sums: what a profile's records add up to: by function, by library, by call stack, by mapping.
+ *
+ * Made at first use by one pass over the records and then kept: 16 bytes a record, and some 100 bytes for each distinct
+ * place in the merged tree of stacks. Functions are told apart by library and name, never by address: what has no name
+ * is called library!0xaddress. A record without a stack lies below the node "[no call stack]", so that all sums are the
+ * records' own.
+ *
+ * "Held" is what is not known to be freed: live records, and those of which a cut file does not tell.
+ */
+#ifndef HEAPFS_SUMS_H
+#define HEAPFS_SUMS_H
+
+#include "loli/loli.h"
+#include "loli/table.h"
+
+enum loli_state { LOLI_LIVE, LOLI_FREED, LOLI_UNKNOWN, LOLI_STATES };
+extern const char *const loli_state_names[LOLI_STATES];
+
+struct loli_entry {
+	uint64_t at : 56;	/* of the record, behind its UUID */
+	uint64_t state : 8;
+	uint32_t seq;
+	uint32_t leaf;		/* number of the node where its stack ends */
+};
+
+struct loli_sum {
+	uint64_t bytes, count;
+};
+
+struct loli_library {
+	uint32_t text;		/* of its name */
+	bool agent;		/* LoliProfiler's own, which stands at the end of all stacks */
+	struct loli_sum self, total, freed; /* held: by the records' own library; with stacks through it */
+	uint32_t first_symbol, symbols, named; /* in loli_sums.symbols */
+	uint32_t first_range, ranges; /* in loli_sums.ranges */
+};
+
+struct loli_function {
+	uint32_t text;
+	uint32_t library;
+	bool named;
+	bool pseudo;		/* stands for what has no function */
+	struct loli_sum self, total, freed;
+};
+
+/* Nodes stand in the order of a walk: the children of one follow it, those that hold most first. */
+struct loli_node {
+	uint32_t parent;	/* NUMBER_NONE of the root, which is number 0 */
+	uint32_t function;	/* NUMBER_NONE of the root */
+	uint32_t own;		/* function of the nearest frame at or above it that is not the agent's */
+	uint32_t size;		/* nodes in it and below */
+	uint32_t depth;
+	struct loli_sum self, total, freed; /* held; freed: self alone */
+};
+
+struct loli_symbol {
+	uint64_t address;
+	uint64_t name;		/* where its string is in the file */
+	uint32_t library;
+};
+
+struct loli_range {
+	uint64_t start, end, offset;
+	uint32_t library;
+};
+
+/* A mapping of smaps, and how held blocks lie in it. */
+struct loli_mapping {
+	uint32_t text;
+	uint32_t ranges;
+	uint32_t kib[7];	/* as in the file: virtual, rss, pss, private clean and dirty, shared clean and dirty */
+	uint64_t bytes, used, largest_gap;
+};
+
+struct loli_point {
+	uint64_t x;		/* a double's bits, so that they sort as the numbers do: see loli_real() */
+	double y;
+};
+struct loli_series {
+	struct loli_point *points;
+	size_t count;
+};
+
+struct loli_sums {
+	struct loli *loli;
+	struct texts texts;
+	struct loli_entry *entries; /* by sequence number */
+	size_t entry_count;
+	struct loli_library *libraries;
+	size_t library_count, library_capacity;
+	struct loli_function *functions;
+	size_t function_count, function_capacity;
+	struct loli_node *nodes;
+	size_t node_count, node_capacity;
+	struct table keys;	/* number of a library by its key in the table of strings */
+	struct loli_symbol *symbols; /* by library and address; of equal ones the last counts */
+	size_t symbol_count;
+	struct loli_range *ranges; /* by library and offset */
+	size_t range_count;
+	struct loli_mapping *mappings; /* most pss first */
+	size_t mapping_count;
+	struct loli_series *series;
+	size_t series_count;
+	uint64_t *times;	/* all x of all series, once */
+	size_t time_count;
+	uint32_t *by_function, *by_library, *by_stack; /* most held bytes first; by_stack has the nodes where records end */
+	size_t stack_count;
+
+	/* While they are being built. */
+	struct table by_name, frames; /* libraries and functions by name, functions by place */
+	char *scratch;
+	size_t scratch_size;
+
+	/* For info.txt. */
+	struct loli_sum states[LOLI_STATES];
+	uint64_t left_out;	/* records outside the span that is wanted */
+	uint64_t without_stack;
+	uint32_t seq_first, seq_last;
+	uint64_t seq_gaps, seq_missing, seq_repeated;
+	int64_t time_first, time_last;
+	uint64_t frames_named, frames_unnamed; /* distinct ones */
+	uint64_t filled;	/* names from outside */
+	bool no_stacks;		/* taken without stacks */
+	bool difference;	/* written by LoliProfiler's comparator */
+};
+
+/* The sums of a profile; NULL without memory, or where the file was cut meanwhile. */
+const struct loli_sums *loli_sums(struct loli *loli);
+void sums_close(struct loli_sums *sums);
+
+static inline struct text_entry sums_text(const struct loli_sums *sums, uint32_t text)
+{
+	return sums->texts.list[text];
+}
+
+/* The number of the library of a record. */
+static inline uint32_t sums_library(const struct loli_sums *sums, uint32_t key)
+{
+	return table_get(&sums->keys, (struct table_key){ key, 0 });
+}
+
+/* A name from outside for the place of a frame, or NULL. */
+const char *sums_filled(const struct loli_sums *sums, uint32_t library, uint64_t address, size_t *len);
+/* The last entry of equal ones. */
+static inline bool symbol_counts(const struct loli_sums *sums, size_t i)
+{
+	return i + 1 == sums->symbol_count || sums->symbols[i].library != sums->symbols[i + 1].library ||
+	       sums->symbols[i].address != sums->symbols[i + 1].address;
+}
+
+static inline double loli_real(uint64_t x)
+{
+	const uint64_t bits = x >> 63 ? x & ~(UINT64_C(1) << 63) : ~x;
+	double real;
+	memcpy(&real, &bits, sizeof real);
+	return real;
+}
+
+/* --- steps of building them; each false without memory --- */
+
+/* names.c: libraries, their symbols and ranges. */
+bool names_open(struct loli_sums *sums);
+/* The number of the function at a place. */
+uint32_t names_function(struct loli_sums *sums, uint32_t library, uint64_t address);
+uint32_t names_library(struct loli_sums *sums, uint32_t key); /* by its key in the table of strings */
+uint32_t names_pseudo(struct loli_sums *sums, const char *name, size_t len, uint32_t library);
+
+/* stacks.c: the merged tree. */
+bool stacks_build(struct loli_sums *sums);
+
+/* charts.c: mappings and series. */
+bool charts_build(struct loli_sums *sums);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * callstacks/: the merged tree of held records' stacks, root first, for du. It follows the rules of graph/dominators/ (see
+ * dominators.c): folders of size 0, a node below which nothing is shown is a file as large as what it holds, others have
+ * their own size in self.bin, what is not shown of a folder is together in rest-<n>-allocations.bin, blocks are rounded
+ * down once, and all content is NUL bytes.
+ */
+#include "tree/profile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define ENTRIES_MOST 4095
+#define DEPTH_MOST 64
+#define PATH_MOST 3000
+#define LEAST 4096
+#define LIBRARY_MOST 80		/* bytes of a library's name behind a function's */
+#define BLOCK 512
+
+/* What a key of a file says. */
+enum { WHOLE, SELF, REST };
+#define WHAT_BITS 2
+
+/* A folder's node, and what of it is shown: the first of its children. */
+struct holder {
+	const struct profile_view *view;
+	const struct loli_node *node;
+	uint32_t number;
+	size_t count;
+	struct loli_sum rest;
+	uint64_t rest_blocks, self_blocks;
+};
+
+/* The node behind a child and all that is below it. */
+static uint32_t next_of(const struct profile_view *view, uint32_t child)
+{
+	return child + view->sums->nodes[child].size;
+}
+
+bool callstacks_open(struct profile_view *view, bool all)
+{
+	const struct loli_sums *sums = view->sums;
+	const uint64_t held = sums->nodes[0].total.bytes;
+	uint32_t *paths = reallocarray(NULL, sums->node_count, sizeof *paths);
+	struct text name = { 0 };
+	if (!paths)
+		return false;
+	view->threshold = all ? 0 : held / 100000 > LEAST ? held / 100000 : LEAST;
+	view->flags[0] |= NODE_FOLDER;
+	paths[0] = 0;
+	for (uint32_t i = 1; i < sums->node_count; i++) {
+		const struct loli_node *node = &sums->nodes[i];
+		paths[i] = PATH_MOST;
+		if (node->depth >= DEPTH_MOST || !(view->flags[node->parent] & NODE_FOLDER) || !node->total.count)
+			continue;
+		name.len = 0;
+		put_callstack_name(&name, view, i);
+		paths[i] = paths[node->parent] + (uint32_t)name.len + 1;
+		/* What holds most comes first. */
+		if (node->size > 1 && sums->nodes[i + 1].total.count && is_shown_below(view, i + 1) &&
+		    paths[i] < PATH_MOST - NAME_MOST)
+			view->flags[i] |= NODE_FOLDER;
+	}
+	const bool made = !name.failed;
+	text_free(&name);
+	free(paths);
+	return made;
+}
+
+void put_callstack_name(struct text *text, const struct profile_view *view, uint32_t node)
+{
+	const struct loli_function *function = &view->sums->functions[view->sums->nodes[node].function];
+	const bool both = view->flags[node] & NODE_WITH_LIBRARY;
+	name_escape(text, sums_name(view->sums, function->text), both ? NAME_MOST - LIBRARY_MOST - 1 : NAME_MOST, false);
+	if (!both)
+		return;
+	text_putc(text, '@');
+	if (function->library != NUMBER_NONE)
+		name_escape(text, sums_name(view->sums, view->sums->libraries[function->library].text), LIBRARY_MOST, false);
+}
+
+/* Is a child shown, as number `i` of its siblings? Those that hold nothing are not of this tree. */
+static bool is_entry(const struct profile_view *view, uint32_t child, size_t i)
+{
+	return i < ENTRIES_MOST && view->sums->nodes[child].total.count && is_shown_below(view, child);
+}
+
+static bool open_holder(const struct node *node, uint32_t number, struct holder *holder)
+{
+	const struct profile_view *view = profile_view(node);
+	if (!view || number >= view->sums->node_count || !(view->flags[number] & NODE_FOLDER))
+		return false;
+	const struct loli_node *of = &view->sums->nodes[number];
+	*holder = (struct holder){ .view = view, .node = of, .number = number, .self_blocks = of->total.bytes / BLOCK,
+				   .rest = { of->total.bytes - of->self.bytes, of->total.count - of->self.count } };
+	for (uint32_t child = number + 1; child < next_of(view, number); child = next_of(view, child)) {
+		const struct loli_sum *total = &view->sums->nodes[child].total;
+		if (!is_entry(view, child, holder->count))
+			break;
+		holder->rest.bytes -= total->bytes;
+		holder->rest.count -= total->count;
+		holder->self_blocks -= total->bytes / BLOCK;
+		holder->count++;
+	}
+	holder->rest_blocks = holder->rest.bytes / BLOCK;
+	holder->self_blocks -= holder->rest_blocks;
+	return true;
+}
+
+static uint32_t stack_number(const struct node *node)
+{
+	return node->kind == KIND_CALLSTACKS ? 0 :
+	       (uint32_t)(node->kind == KIND_CALLSTACK_FILE ? node->key >> WHAT_BITS : node->key);
+}
+
+static bool holder_of(const struct node *node, struct holder *holder)
+{
+	return node->key >> WHAT_BITS <= UINT32_MAX && open_holder(node, stack_number(node), holder);
+}
+
+static uint64_t file_key(uint32_t number, unsigned what)
+{
+	return (uint64_t)number << WHAT_BITS | what;
+}
+
+static void put_rest_name(struct text *text, const struct holder *holder)
+{
+	text_printf(text, "rest-%" PRIu64 "-allocations.bin", holder->rest.count);
+}
+
+static struct node child_node(const struct node *folder, const struct holder *holder, uint32_t number)
+{
+	return holder->view->flags[number] & NODE_FOLDER ? node_make(folder, KIND_CALLSTACK, number) :
+							   node_make(folder, KIND_CALLSTACK_FILE, file_key(number, WHOLE));
+}
+
+/* self.bin at position 0, then the children, then the rest. */
+void list_callstacks(const struct node *folder, uint64_t from, struct listing *listing)
+{
+	struct holder holder;
+	struct text name = { 0 };
+	bool more = holder_of(folder, &holder);
+	if (more && !from && holder.number) {
+		text_puts(&name, "self.bin");
+		more = listing_emit(listing, KIND_CALLSTACK_FILE, file_key(holder.number, SELF), &name, 1);
+	}
+	uint32_t number = more ? holder.number + 1 : 0;
+	for (uint64_t i = 0; more && i < holder.count; i++, number = next_of(holder.view, number)) {
+		if (i + 1 < from)
+			continue;
+		const struct node child = child_node(folder, &holder, number);
+		name.len = 0;
+		put_callstack_name(&name, holder.view, number);
+		more = listing_emit(listing, child.kind, child.key, &name, i + 2);
+	}
+	if (more && holder.rest.count && from <= holder.count + 1) {
+		name.len = 0;
+		put_rest_name(&name, &holder);
+		listing_emit(listing, KIND_CALLSTACK_FILE, file_key(holder.number, REST), &name, holder.count + 2);
+	}
+	text_free(&name);
+}
+
+static bool is_name(const struct text *text, const char *name)
+{
+	return !text->failed && text->len == strlen(name) && !memcmp(text->data, name, text->len);
+}
+
+bool lookup_callstack(const struct node *folder, const char *name, struct node *child)
+{
+	struct holder holder;
+	struct text text = { 0 };
+	bool found = false;
+	if (!holder_of(folder, &holder))
+		return false;
+	if (holder.number && !strcmp(name, "self.bin")) {
+		*child = node_make(folder, KIND_CALLSTACK_FILE, file_key(holder.number, SELF));
+		return true;
+	}
+	uint32_t number = holder.number + 1;
+	for (size_t i = 0; i < holder.count && !found; i++, number = next_of(holder.view, number)) {
+		text.len = 0;
+		put_callstack_name(&text, holder.view, number);
+		found = is_name(&text, name);
+		if (found)
+			*child = child_node(folder, &holder, number);
+	}
+	if (!found && holder.rest.count) {
+		text.len = 0;
+		put_rest_name(&text, &holder);
+		found = is_name(&text, name);
+		*child = node_make(folder, KIND_CALLSTACK_FILE, file_key(holder.number, REST));
+	}
+	text_free(&text);
+	return found;
+}
+
+bool up_callstack(const struct node *folder, struct node *parent)
+{
+	struct holder holder;
+	if (!holder_of(folder, &holder) || !holder.number)
+		return false;
+	const uint32_t above = holder.node->parent;
+	*parent = above ? node_make(folder, KIND_CALLSTACK, above) : node_make(folder, KIND_CALLSTACKS, 0);
+	return true;
+}
+
+static bool size_of(const struct node *file, uint64_t *size, uint64_t *blocks)
+{
+	const struct profile_view *view = profile_view(file);
+	const unsigned what = file->key & ((1u << WHAT_BITS) - 1);
+	struct holder holder;
+	if (!view || file->key >> WHAT_BITS >= view->sums->node_count || what > REST)
+		return false;
+	if (what == WHOLE) {
+		*size = view->sums->nodes[stack_number(file)].total.bytes;
+		*blocks = *size / BLOCK;
+		return true;
+	}
+	if (!holder_of(file, &holder))
+		return false;
+	*size = what == SELF ? holder.node->self.bytes : holder.rest.bytes;
+	*blocks = what == SELF ? holder.self_blocks : holder.rest_blocks;
+	return true;
+}
+
+static bool callstack_size(const struct node *file, uint64_t *size)
+{
+	uint64_t blocks;
+	return size_of(file, size, &blocks);
+}
+
+static bool read_nul(const struct node *file, uint64_t from, size_t len, void *out)
+{
+	(void)file;
+	(void)from;
+	memset(out, 0, len);
+	return true;
+}
+
+const struct made_ops callstack_made = { callstack_size, read_nul };
+
+bool callstack_attributes(const struct node *node, struct stat *st)
+{
+	uint64_t size = 0, blocks = 0;
+	if (kinds[node->kind].type == S_IFREG && !size_of(node, &size, &blocks))
+		return false;
+	st->st_size = (off_t)size;
+	st->st_blocks = (blkcnt_t)blocks;
+	return true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile: how a native profile's sums are shown. Internal to src/tree; made at first use and then kept. */
+#ifndef HEAPFS_PROFILE_H
+#define HEAPFS_PROFILE_H
+
+#include "loli/sums.h"
+#include "tree/node.h"
+
+/* Of a node of the merged tree of stacks. */
+enum {
+	NODE_WITH_LIBRARY = 1,	/* a sibling has the same function's name */
+	NODE_FOLDER = 2,	/* in callstacks/: something below it is shown */
+};
+
+struct screenshot {
+	uint64_t at, len;
+	int32_t time_s;
+	uint32_t before;	/* those of the same second and format before it */
+	const char *extension;
+};
+
+struct profile_view {
+	const struct loli_sums *sums;
+	struct text labels;	/* functions' names as they stand in a stack */
+	size_t *label_ends;	/* by function */
+	uint64_t *stack_lens;	/* bytes of a stack that ends at a node */
+	uint8_t *flags;		/* of nodes */
+	uint64_t threshold;	/* bytes from which on a node is shown in callstacks/ */
+	struct screenshot *screenshots; /* by time */
+	size_t screenshot_count;
+	int screenshot_width;
+};
+
+/* NULL where it cannot be made: the request then fails. */
+const struct profile_view *profile_view(const struct node *node);
+void profile_view_close(struct profile_view *view);
+
+/* The tables, in the order of a listing. */
+extern const char *const profile_table_names[];
+extern const size_t profile_table_count;
+
+static inline struct name sums_name(const struct loli_sums *sums, uint32_t text)
+{
+	const struct text_entry entry = sums_text(sums, text);
+	return (struct name){ entry.data, entry.len };
+}
+
+static inline bool is_shown_below(const struct profile_view *view, uint32_t node)
+{
+	return view->sums->nodes[node].total.bytes >= view->threshold;
+}
+
+/* The frames of a stack, root first, with ";" between them; of callstacks/, the folder that a node is, or its file. */
+void put_stack(struct text *text, const struct profile_view *view, uint32_t node);
+void put_callstack_name(struct text *text, const struct profile_view *view, uint32_t node);
+
+/* callstacks.c: which nodes are folders. False without memory. */
+bool callstacks_open(struct profile_view *view, bool all);
+
+#endif
