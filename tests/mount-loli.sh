@@ -1,0 +1,200 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Native profiles (LoliProfiler's .loli): what is shown of the corpus's against what an independent reader found in them and
+# against what LoliProfilerCLI printed, and what is shown or said of odd and damaged ones. (Hostile counts and every
+# truncation: unit_loli.)
+# shellcheck source=tests/lib.sh
+. "${srcdir:-.}/tests/lib.sh"
+
+loli=$corpus/loli
+
+held() { # bytes that callstacks/, folded.txt and info.txt say are held
+	printf '%s ' "$(du -sb "$mnt/callstacks" | cut -f 1)" "$(awk '{ sum += $NF } END { printf "%d", sum }' "$mnt/folded.txt")"
+	awk -F ': ' '$1 == "live bytes" || $1 == "unknown whether freed bytes" { sum += $2 } END { printf "%d\n", sum }' \
+		"$mnt/info.txt"
+}
+
+# sums_agree NAME
+sums_agree() {
+	sums=$(held)
+	is "$1: callstacks/, folded.txt and info.txt agree" "$sums" "${sums##* } ${sums##* } ${sums##* }"
+}
+
+# rows TABLE: how many lines it has below its head
+rows() {
+	tail -n +2 "$mnt/$1" | wc -l
+}
+
+truth() { # truth NAME JSON [DUMP]
+	name=$1
+	shift
+	if ! command -v python3 >/dev/null; then
+		skip "$name: as the truth says" "no python3"
+		return
+	fi
+	seen=$(python3 "$srcdir/tests/loli_truth.py" "$mnt" "$@" 2>&1 || :)
+	case $seen in
+	[0-9]*compared) pass "$name: $seen with the truth" ;;
+	*) fail "$name: as the truth says" "$seen" ;;
+	esac
+}
+
+### A small one of our own: the tree
+
+mksample loli 2000 "$tmp/made.loli"
+mount_dump "$tmp/made.loli" || exit 1
+is "the tree" "$(find "$mnt" -maxdepth 1 -printf '%f ' | tr ' ' '\n' | grep -v '^mnt$' | sort | tr '\n' ' ')" \
+	"README.txt allocations.tsv callstacks callstacks.tsv folded.txt fragmentation.tsv freed.tsv functions.tsv info.txt \
+libraries.tsv live.tsv raw.loli screenshots smaps.tsv symbols.tsv timeline.tsv "
+check "raw.loli" cmp "$tmp/made.loli" "$mnt/raw.loli"
+is "a line a record" "$(rows allocations.tsv)" 2000
+sums_agree "made"
+check "treecheck" "$builddir/tests/treecheck" "$mnt"
+check "copied and read alike" cp -r "$mnt" "$tmp/copy"
+check "equal to its copy" diff -r "$mnt" "$tmp/copy"
+unmount
+gzip -c "$tmp/made.loli" >"$tmp/made.gz"
+mount_dump "$tmp/made.gz"
+check "from gzip: raw.loli" cmp "$tmp/made.loli" "$mnt/raw.loli"
+is "from gzip: container" "$(value container)" "gzip, 1 member"
+check "from gzip: the same table" cmp "$tmp/copy/allocations.tsv" "$mnt/allocations.tsv"
+unmount
+
+### Options
+
+mount_dump "$tmp/made.loli" -o time=1000..1999
+is "time: records of that span" "$(cut -f 2 "$mnt/allocations.tsv" | sed 1d | sort -n | sed -n '1p;$p' | tr '\n' ' ')" "1000 1995 "
+is "time: how many" "$(rows allocations.tsv)" 200
+sums_agree "time"
+unmount
+mount_dump "$tmp/made.loli" -o time=9000..
+is "time: an open end" "$(rows allocations.tsv)" 200
+unmount
+for span in "" 5 5.. ..5 5..4 a..b 1..2x .. -1..3; do
+	run "$heapfs" -o "time=$span" "$tmp/made.loli" "$mnt"
+	case $span in
+	5.. | ..5)
+		is "time=$span: taken" "$rc" 0
+		unmount
+		;;
+	*) is "time=$span: refused" "$rc" 2 ;;
+	esac
+	mkdir -p "$mnt"
+done
+run "$heapfs" -o so_base=last "$tmp/made.loli" "$mnt"
+has "so_base: one of two words" "$rc $said" "2 " "so_base=last: must be one of first containing"
+run "$heapfs" -o symbols=/nowhere "$tmp/made.loli" "$mnt"
+has "symbols: what is not there" "$rc $said" "1 " "symbols=/nowhere: No such file or directory"
+printf 'no symbols\n' >"$tmp/libgame.txt"
+run "$heapfs" -o "symbols=$tmp/libgame.txt" "$tmp/made.loli" "$mnt"
+has "symbols: a text that is none" "$rc $said" "1 " "neither an ELF library nor what nm -nC prints of one"
+run "$heapfs" -o time=1..2 "$(sample sample)" "$mnt"
+has "time: not of a heap dump" "$rc $said" "1 " "is for native profiles"
+printf '\244\263\302\321\0\0' >"$tmp/header.loli"
+run "$heapfs" "$tmp/header.loli" "$mnt"
+has "a cut header" "$rc $said" "1 " "cut inside its header"
+head -c 300000 "$tmp/made.loli" >"$tmp/cut.loli"
+run "$heapfs" --strict "$tmp/cut.loli" "$mnt"
+has "--strict: what is cut is refused" "$rc $said" "1 " "the profile ends inside a section" "not mounted, since --strict"
+
+### Symbols: of a library, by the system's nm, in Android's folders
+
+cat >"$tmp/game.c" <<'END'
+int filler(int x) { return x * 3; }
+int spawn_enemy(int x) { return filler(x) + 1; }
+END
+mkdir -p "$tmp/obj/arm64-v8a" "$tmp/obj/armeabi-v7a"
+if command -v nm >/dev/null && ${CC:-cc} -shared -fPIC -o "$tmp/obj/arm64-v8a/libgame.so" "$tmp/game.c" 2>/dev/null; then
+	cp "$tmp/obj/arm64-v8a/libgame.so" "$tmp/obj/armeabi-v7a"
+	for path in "$tmp/obj/arm64-v8a/libgame.so" "$tmp/obj/arm64-v8a" "$tmp/obj"; do
+		mount_dump "$tmp/made.loli" -o "symbols=$path"
+		has "symbols of ${path#"$tmp/"}" "$(value "symbols from outside")" ", of 1 library"
+		unmount
+	done
+	has "symbols of several ABIs: the one taken is said" "$said" "symbols are taken of one ABI of several: $tmp/obj/arm64-v8a"
+else
+	skip "symbols of a library" "no compiler or nm"
+fi
+
+### The corpus
+
+if [ ! -d "$loli" ]; then
+	skip "profiles of the corpus" "no $loli"
+	plan
+	exit 0
+fi
+for json in "$loli"/*.loli.json "$loli"/*.loli.full.json; do
+	base=${json##*/}
+	base=${base%%.*}
+	mount_dump "$loli/$base.loli" || continue
+	if [ -e "$loli/dump_$base.txt" ]; then
+		truth "$base" "$json" "$loli/dump_$base.txt"
+	else
+		truth "$base" "$json"
+	fi
+	sums_agree "$base"
+	is "$base: warnings" "$(value warnings)" 0
+	unmount
+done
+
+# Names from outside are those that LoliProfiler filled in: of base_mono made nameless again by a library's other name,
+# nothing is filled, since the profile's own come first.
+mount_dump "$loli/base_mono.loli" -o "symbols=$loli/libUE4.nm.txt"
+has "symbols: the profile's own names stay" "$(value "symbols from outside")" "places named by them: 0"
+unmount
+
+### Odd and damaged files: what heapfs makes of each
+
+# file|warnings, or "refused"|part of what is said|records|held bytes
+while IFS='|' read -r file warnings what records bytes; do
+	if [ "$warnings" = refused ]; then
+		run "$heapfs" "$loli/edge/$file" "$mnt"
+		has "$file: refused" "$rc $said" "1 heapfs: " "$what"
+		continue
+	fi
+	mount_dump "$loli/edge/$file" || continue
+	is "$file: warnings" "$(value warnings)" "$warnings"
+	has "$file: what is said" "$said" "$what"
+	is "$file: records" "$(rows allocations.tsv)" "$records"
+	is "$file: bytes" "$(held)" "$bytes $bytes $bytes"
+	check "$file: treecheck" "$builddir/tests/treecheck" "$mnt"
+	[ ! -e "$loli/edge/$file.json" ] || [ "$file" = duplicate_keys.loli ] || [ "$file" = shared_uuid.loli ] ||
+		truth "$file" "$loli/edge/$file.json"
+	unmount
+done <<'END'
+bad_magic.loli|refused|of an unknown kind
+empty.loli|refused|the file is empty
+version_105.loli|refused|of version 105; heapfs reads version 106
+minimal.loli|0||0|0
+small.loli|0||3|4146
+deep_stack.loli|0||2|8192
+odd_names.loli|0||20|20190
+duplicate_keys.loli|0||2|30
+shared_uuid.loli|0||6|384
+record_count_negative.loli|1|records: the count is negative (-1); it and all behind it is lost (at byte 1184|0|0
+string_length_huge.loli|1|strings: 0 of 4 are whole, the next one needs 2147483632 bytes more|0|0
+truncated_in_records.loli|2|records: 308 of 617 are whole|308|2265065
+truncated_in_shots.loli|1|screenshots: 0 of 1 are whole|617|3456858
+END
+
+# What there are two of: the first name of a key, the last free of an address, stack of a UUID, mapping of a name.
+mount_dump "$loli/edge/duplicate_keys.loli"
+is "repeated keys: names" "$(cut -f 1 "$mnt/libraries.tsv" | tr '\n' ' ')" "library first.so libx.so "
+is "repeated keys: stacks" "$(cut -f 8 "$mnt/allocations.tsv" | sort -u | tr '\n' ' ')" "b();c() stack "
+is "repeated keys: mappings" "$(tail -n 1 "$mnt/smaps.tsv")" "x.so${TAB}2${TAB}2${TAB}2${TAB}2${TAB}2${TAB}2${TAB}2"
+is "repeated sequence numbers" "$(value "sequence repeats")" 1
+unmount
+mount_dump "$loli/edge/shared_uuid.loli"
+is "a shared UUID, in each spelling" "$(grep -c 'main_loop();Game::Spawn(int);Engine::Alloc' "$mnt/allocations.tsv")" 3
+is "no UUID: no stack" "$(grep -c '\[no call stack\]' "$mnt/allocations.tsv")" 3
+unmount
+mount_dump "$loli/edge/truncated_in_records.loli"
+is "cut before the frees: nothing is known to be live" "$(rows live.tsv) $(cut -f 5 "$mnt/allocations.tsv" | sort -u | tr '\n' ' ')" \
+	"0 state unknown "
+unmount
+mount_dump "$loli/nostack.loli"
+is "without stacks: no function is made up" "$(cut -f 7 "$mnt/allocations.tsv" | sort -u | tr '\n' ' ')" " function "
+unmount
+
+plan
