@@ -3,17 +3,40 @@
 """Compares a mounted native profile with what is known of it.
 
     loli_truth.py MOUNT TRUTH.json [DUMP.txt]
+    loli_truth.py --nameless TRUTH.json PROFILE OUT
 
 TRUTH.json is what an independent reader found in the file, DUMP.txt what LoliProfilerCLI --dump printed of it. Prints a
-line for each thing that differs, and last how many things were compared.
+line for each thing that differs, and last how many things were compared. The second form writes a profile without the
+names in its symbols.
 """
 import collections
 import hashlib
 import json
 import os
 import re
+import struct
 import sys
 
+
+def nameless(path, data):
+    """The symbols' section with empty names: libraries, and of each addresses with names."""
+    begin, end = (json.load(open(path))['section_offsets'][name] for name in ('symbols', 'frees'))
+    out, at = data[:begin + 4], begin + 4
+    for _ in range(struct.unpack_from('>i', data, begin)[0]):
+        length = struct.unpack_from('>I', data, at)[0]
+        count = struct.unpack_from('>i', data, at + 4 + length)[0]
+        out += data[at:at + 8 + length]
+        at += 8 + length
+        for _ in range(count):
+            out += data[at:at + 8] + bytes(4)
+            at += 12 + struct.unpack_from('>I', data, at + 8)[0]
+    assert at == end
+    return out + data[end:]
+
+
+if sys.argv[1] == '--nameless':
+    open(sys.argv[4], 'wb').write(nameless(sys.argv[2], open(sys.argv[3], 'rb').read()))
+    sys.exit()
 mount, truth = sys.argv[1], json.load(open(sys.argv[2]))
 compared = 0
 

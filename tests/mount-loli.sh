@@ -138,11 +138,22 @@ for json in "$loli"/*.loli.json "$loli"/*.loli.full.json; do
 	unmount
 done
 
-# Names from outside are those that LoliProfiler filled in: of base_mono made nameless again by a library's other name,
-# nothing is filled, since the profile's own come first.
+# Names from outside are those that LoliProfiler filled in from the same text; of a profile that has them, none is needed.
 mount_dump "$loli/base_mono.loli" -o "symbols=$loli/libUE4.nm.txt"
 has "symbols: the profile's own names stay" "$(value "symbols from outside")" "places named by them: 0"
+cp "$mnt/folded.txt" "$tmp/folded.txt"
 unmount
+if command -v python3 >/dev/null; then
+	python3 "$srcdir/tests/loli_truth.py" --nameless "$loli/base_mono.loli.json" "$loli/base_mono.loli" "$tmp/nameless.loli"
+	mount_dump "$tmp/nameless.loli"
+	lacks "without names" "$(cat "$mnt/folded.txt")" "game_main"
+	unmount
+	mount_dump "$tmp/nameless.loli" -o "symbols=$loli/libUE4.nm.txt"
+	check "symbols: the names that LoliProfiler fills in" cmp "$tmp/folded.txt" "$mnt/folded.txt"
+	unmount
+else
+	skip "symbols: the names that LoliProfiler fills in" "no python3"
+fi
 
 ### Odd and damaged files: what heapfs makes of each
 

@@ -15,6 +15,7 @@ struct building {
 	struct table stacks;	/* numbers of stacks by UUID */
 	uint64_t *stack_offsets;
 	struct table children;	/* numbers of nodes by parent and function */
+	struct table leaves;	/* numbers of nodes by the bytes of stacks that end there */
 	uint32_t *numbers;	/* all sequence numbers, to look for gaps */
 	size_t number_count;
 };
@@ -100,6 +101,22 @@ static uint32_t child(struct building *b, uint32_t parent, uint32_t function)
 	return *number = (uint32_t)sums->node_count++;
 }
 
+/* Most stacks are there many times. */
+static uint32_t leaf_of_frames(struct building *b, const uint8_t *frames, uint64_t depth)
+{
+	struct loli_sums *sums = b->sums;
+	uint32_t *known = table_put(&b->leaves, table_hash(frames, depth * LOLI_FRAME));
+	uint32_t node = 0;
+	if (!known || *known != NUMBER_NONE)
+		return known ? *known : NUMBER_NONE;
+	for (uint64_t i = depth; i-- > 0 && node != NUMBER_NONE;) {
+		const uint32_t of = names_library(sums, be32(frames + i * LOLI_FRAME));
+		const uint32_t function = of == NUMBER_NONE ? of : names_function(sums, of, be64(frames + i * LOLI_FRAME + 4));
+		node = function == NUMBER_NONE ? function : child(b, node, function);
+	}
+	return *known = node;
+}
+
 /* The node where a record's stack ends; NUMBER_NONE without memory, or where the file was cut. */
 static uint32_t leaf_of(struct building *b, const struct loli_record *record, const struct loli_uuid *uuid, uint32_t library)
 {
@@ -112,13 +129,8 @@ static uint32_t leaf_of(struct building *b, const struct loli_record *record, co
 	uint32_t node = 0;
 	if (cursor.problem)
 		return NUMBER_NONE;
-	for (uint64_t i = depth; i-- > 0 && node != NUMBER_NONE;) {
-		const uint32_t of = names_library(sums, be32(frames + i * LOLI_FRAME));
-		const uint32_t function = of == NUMBER_NONE ? of : names_function(sums, of, be64(frames + i * LOLI_FRAME + 4));
-		node = function == NUMBER_NONE ? function : child(b, node, function);
-	}
 	if (depth)
-		return node;
+		return leaf_of_frames(b, frames, depth);
 	sums->without_stack++;
 	const uint32_t none = names_pseudo(sums, NO_STACK, sizeof NO_STACK - 1, NUMBER_NONE);
 	node = none == NUMBER_NONE ? none : child(b, 0, none);
@@ -447,6 +459,7 @@ bool stacks_build(struct loli_sums *sums)
 	table_free(&b.frees);
 	table_free(&b.stacks);
 	table_free(&b.children);
+	table_free(&b.leaves);
 	free(b.stack_offsets);
 	free(b.numbers);
 	return made;

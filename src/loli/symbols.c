@@ -376,7 +376,7 @@ void symbols_close(struct symbol_files *files)
 	free(files);
 }
 
-/* The last symbol at or before a place, of one file; the first of those at one place. */
+/* The last symbol at or before a place, of one file; of those at one place the last, as LoliProfiler takes it. */
 static const struct symbol *before(const struct symbol_file *file, uint64_t address)
 {
 	size_t low = 0, high = file->count;
@@ -390,8 +390,6 @@ static const struct symbol *before(const struct symbol_file *file, uint64_t addr
 	if (!low)
 		return NULL;
 	const struct symbol *symbol = &file->list[low - 1];
-	while (symbol > file->list && symbol[-1].address == symbol->address)
-		symbol--;
 	return !symbol->size || address - symbol->address < symbol->size ? symbol : NULL;
 }
 

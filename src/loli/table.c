@@ -95,6 +95,21 @@ bool table_grow(void **list, size_t count, size_t *capacity, size_t size)
 	return true;
 }
 
+struct table_key table_hash(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	struct table_key key = { seed() ^ len, ~seed() };
+	for (uint64_t word; len; p += sizeof word) {
+		const size_t part = len < sizeof word ? len : sizeof word;
+		word = 0;
+		memcpy(&word, p, part);
+		key.a = mix(key.a + word);
+		key.b = mix(key.b ^ word * UINT64_C(0x9e3779b97f4a7c15)) + key.a;
+		len -= part;
+	}
+	return key;
+}
+
 /* --- texts --- */
 
 static uint64_t hash_text(const char *data, size_t len)

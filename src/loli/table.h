@@ -32,6 +32,9 @@ uint32_t *table_put(struct table *table, struct table_key key);
 /* NUMBER_NONE where there is none. */
 uint32_t table_get(const struct table *table, struct table_key key);
 
+/* A key for bytes, which no other bytes have, but by a chance of one in 2^128. */
+struct table_key table_hash(const void *data, size_t len);
+
 /* Texts, each once. They stay where they are. */
 struct texts {
 	struct text_block *blocks;

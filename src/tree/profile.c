@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 bool has_profile(const struct node *node)
 {
@@ -41,29 +44,36 @@ bool lookup_profile(const struct node *folder, const char *name, struct node *ch
 
 /* --- names in stacks --- */
 
-/* A name on one line, without what stands between frames. */
-static void put_label(struct text *text, struct name name)
+static void put_label(struct text *text, const struct profile_view *view, size_t number)
 {
-	const size_t start = text->len;
-	text_name(text, name);
-	for (char *p = text->data; !text->failed && p && (p = memchr(text->data + start, ';', text->len - start));)
-		*p = ':';
+	const size_t start = number ? view->label_ends[number - 1] : 0;
+	text_put(text, view->labels.data + start, view->label_ends[number] - start);
 }
 
-static size_t label_start(const struct profile_view *view, uint32_t function)
+void put_function_label(struct text *text, const struct profile_view *view, uint32_t function)
 {
-	return function ? view->label_ends[function - 1] : 0;
+	put_label(text, view, function);
 }
 
+void put_library_label(struct text *text, const struct profile_view *view, uint32_t library)
+{
+	if (library != NUMBER_NONE)
+		put_label(text, view, view->sums->function_count + library);
+}
+
+/* Without the ";" that stands between frames. */
 static void put_frame(struct text *text, const struct profile_view *view, uint32_t node)
 {
-	const uint32_t function = view->sums->nodes[node].function, library = view->sums->functions[function].library;
-	const size_t start = label_start(view, function);
-	text_put(text, view->labels.data + start, view->label_ends[function] - start);
-	if (view->flags[node] & NODE_WITH_LIBRARY && library != NUMBER_NONE) {
+	const uint32_t function = view->sums->nodes[node].function;
+	const size_t start = text->len;
+	put_function_label(text, view, function);
+	if (view->flags[node] & NODE_WITH_LIBRARY && view->sums->functions[function].library != NUMBER_NONE) {
 		text_putc(text, '@');
-		put_label(text, sums_name(view->sums, view->sums->libraries[library].text));
+		put_library_label(text, view, view->sums->functions[function].library);
 	}
+	char *p = text->failed || text->len == start ? NULL : text->data + start;
+	while (p && (p = memchr(p, ';', (size_t)(text->data + text->len - p))))
+		*p = ':';
 }
 
 void put_stack(struct text *text, const struct profile_view *view, uint32_t node)
@@ -113,13 +123,15 @@ static bool make_labels(struct profile_view *view)
 {
 	const struct loli_sums *sums = view->sums;
 	struct text frame = { 0 };
-	view->label_ends = reallocarray(NULL, sums->function_count + 1, sizeof *view->label_ends);
+	view->label_ends = reallocarray(NULL, sums->function_count + sums->library_count + 1,
+					sizeof *view->label_ends);
 	view->stack_lens = reallocarray(NULL, sums->node_count + 1, sizeof *view->stack_lens);
 	view->flags = calloc(sums->node_count + 1, sizeof *view->flags);
 	if (!view->label_ends || !view->stack_lens || !view->flags || !find_namesakes(view))
 		return false;
-	for (size_t i = 0; i < sums->function_count; i++) {
-		put_label(&view->labels, sums_name(sums, sums->functions[i].text));
+	for (size_t i = 0; i < sums->function_count + sums->library_count; i++) {
+		text_name(&view->labels, sums_name(sums, i < sums->function_count ? sums->functions[i].text :
+							 sums->libraries[i - sums->function_count].text));
 		view->label_ends[i] = view->labels.len;
 	}
 	view->stack_lens[0] = 0;
@@ -246,6 +258,9 @@ const struct profile_view *profile_view(const struct node *node)
 		input_touched_bad = true; /* no answer is better than an empty one, which the kernel would keep */
 		return NULL;
 	}
+#ifdef __GLIBC__
+	malloc_trim(0); /* building took several times what is kept */
+#endif
 	if (atomic_compare_exchange_strong(slot, &other, view))
 		return view;
 	profile_view_close(view);

@@ -21,8 +21,8 @@ struct screenshot {
 
 struct profile_view {
 	const struct loli_sums *sums;
-	struct text labels;	/* functions' names as they stand in a stack */
-	size_t *label_ends;	/* by function */
+	struct text labels;	/* names, escaped: of functions, then of libraries */
+	size_t *label_ends;	/* by number */
 	uint64_t *stack_lens;	/* bytes of a stack that ends at a node */
 	uint8_t *flags;		/* of nodes */
 	uint64_t threshold;	/* bytes from which on a node is shown in callstacks/ */
@@ -49,6 +49,10 @@ static inline bool is_shown_below(const struct profile_view *view, uint32_t node
 {
 	return view->sums->nodes[node].total.bytes >= view->threshold;
 }
+
+/* Names as they stand in a table. */
+void put_function_label(struct text *text, const struct profile_view *view, uint32_t function);
+void put_library_label(struct text *text, const struct profile_view *view, uint32_t library);
 
 /* The frames of a stack, root first, with ";" between them; of callstacks/, the folder that a node is, or its file. */
 void put_stack(struct text *text, const struct profile_view *view, uint32_t node);

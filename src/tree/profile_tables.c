@@ -24,12 +24,6 @@ static void put_name(struct text *text, const struct profile_view *view, uint32_
 	text_name(text, sums_name(view->sums, name));
 }
 
-static void put_library(struct text *text, const struct profile_view *view, uint32_t library)
-{
-	if (library != NUMBER_NONE)
-		put_name(text, view, view->sums->libraries[library].text);
-}
-
 /* A stack ends its line, so that its length alone is enough where only the size is wanted. */
 static void put_last_stack(struct pages *pages, const struct profile_view *view, uint32_t node)
 {
@@ -48,12 +42,19 @@ static void put_record(struct pages *pages, const struct profile_view *view, con
 		return;
 	const struct loli_function *function = &sums->functions[sums->nodes[entry->leaf].own];
 	text_number(text, record.seq);
-	text_printf(text, "\t%" PRId32 "\t%" PRIu32 "\t0x%" PRIx64 "\t%s\t", record.time_ms, record.size, record.address,
-		    loli_state_names[entry->state]);
-	put_library(text, view, sums_library(sums, record.library));
+	text_put(text, "\t-", record.time_ms < 0 ? 2 : 1);
+	text_number(text, (uint64_t)llabs(record.time_ms));
+	text_putc(text, '\t');
+	text_number(text, record.size);
+	text_putc(text, '\t');
+	text_id(text, record.address);
+	text_putc(text, '\t');
+	text_puts(text, loli_state_names[entry->state]);
+	text_putc(text, '\t');
+	put_library_label(text, view, sums_library(sums, record.library));
 	text_putc(text, '\t');
 	if (!function->pseudo)
-		put_name(text, view, function->text);
+		put_function_label(text, view, sums->nodes[entry->leaf].own);
 	text_putc(text, '\t');
 	put_last_stack(pages, view, entry->leaf);
 	text_putc(text, '\n');
@@ -82,10 +83,10 @@ static void put_function(struct pages *pages, const struct profile_view *view, u
 	const struct loli_sum *const cells[] = { &function->self, &function->total, &function->freed };
 	if (function->library == NUMBER_NONE) /* what stands above records without a stack */
 		return;
-	put_library(&pages->text, view, function->library);
+	put_library_label(&pages->text, view, function->library);
 	text_putc(&pages->text, '\t');
 	if (!function->pseudo)
-		put_name(&pages->text, view, function->text);
+		put_function_label(&pages->text, view, view->sums->by_function[i]);
 	put_cells(&pages->text, cells, 3);
 	text_putc(&pages->text, '\n');
 }
@@ -184,7 +185,7 @@ static void put_symbol(struct pages *pages, const struct profile_view *view, uin
 	const struct loli_string string = loli_string(&cursor);
 	size_t len = 0;
 	const char *name = string.count ? NULL : sums_filled(sums, symbol->library, symbol->address, &len);
-	put_library(text, view, symbol->library);
+	put_library_label(text, view, symbol->library);
 	text_printf(text, "\t0x%" PRIx64 "\t", symbol->address);
 	if (string.count) {
 		char *utf8 = malloc(3 * (size_t)string.count);
@@ -264,7 +265,7 @@ static void put_head(struct text *text, const struct loli_sums *sums, uint64_t t
 	text_putc(text, '\n');
 }
 
-/* Piece 0 is the head, row i is piece i + 1. */
+/* A read begins at the row before it that is a multiple of the step: rows with stacks are long. Piece 0 is the head, row i is piece i + 1. */
 static void write_table(const struct node *node, uint64_t first, struct pages *pages)
 {
 	const struct profile_view *view = node->key < TABLES ? profile_view(node) : NULL;
@@ -287,4 +288,4 @@ static uint64_t count_pieces(const struct node *node)
 	return view ? rows_of(view->sums, node->key) + 1 : 0;
 }
 
-const struct pages_ops profile_pages = { .step = 1024, .write = write_table, .pieces = count_pieces };
+const struct pages_ops profile_pages = { .step = 64, .write = write_table, .pieces = count_pieces };
