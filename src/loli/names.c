@@ -186,7 +186,10 @@ bool names_open(struct loli_sums *sums)
  */
 static uint64_t rebased(const struct loli_sums *sums, const struct loli_library *library, uint64_t address)
 {
-	const struct loli_range *ranges = sums->ranges + library->first_range, *holding = NULL, *first = NULL;
+	const struct loli_range *ranges, *holding = NULL, *first = NULL;
+	if (!library->ranges)
+		return address;
+	ranges = sums->ranges + library->first_range;
 	for (uint32_t i = 0; i < library->ranges && ranges[i].offset <= address; i++) {
 		if (!first && !ranges[i].offset)
 			first = &ranges[i];

@@ -31,6 +31,8 @@ static bool read_frees(struct building *b)
 {
 	const struct loli_part *part = &b->sums->loli->parts[LOLI_FREES];
 	struct loli_cursor cursor = loli_cursor(b->sums->loli, part->at);
+	if (!table_reserve(&b->frees, part->count))
+		return false;
 	for (uint64_t i = 0; i < part->count; i++) {
 		uint32_t *number = table_put(&b->frees, (struct table_key){ loli_u64(&cursor), 0 });
 		if (!number)
@@ -61,7 +63,7 @@ static bool read_stacks(struct building *b)
 	const struct loli_part *part = &b->sums->loli->parts[LOLI_STACKS];
 	struct loli_cursor cursor = loli_cursor(b->sums->loli, part->at);
 	b->stack_offsets = reallocarray(NULL, part->count + 1, sizeof *b->stack_offsets);
-	if (!b->stack_offsets)
+	if (!b->stack_offsets || !table_reserve(&b->stacks, part->count))
 		return false;
 	for (uint64_t i = 0; i < part->count; i++) {
 		const struct loli_string string = loli_string(&cursor);

@@ -106,7 +106,8 @@ static int parse(struct symbol_file *file, char *text, size_t len)
 		}
 		from = next;
 	}
-	qsort(file->list, file->count, sizeof *file->list, compare_symbols);
+	if (file->count)
+		qsort(file->list, file->count, sizeof *file->list, compare_symbols);
 	return 0;
 }
 

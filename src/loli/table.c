@@ -43,9 +43,9 @@ static size_t slot_of(const struct table *table, struct table_key key)
 	}
 }
 
-static bool rehash(struct table *table)
+static bool rehash(struct table *table, size_t slot_count)
 {
-	struct table larger = { .slot_count = table->slot_count ? table->slot_count * 2 : 64, .count = table->count };
+	struct table larger = { .slot_count = slot_count, .count = table->count };
 	larger.slots = reallocarray(NULL, larger.slot_count, sizeof *larger.slots);
 	if (!larger.slots)
 		return false;
@@ -59,6 +59,14 @@ static bool rehash(struct table *table)
 	return true;
 }
 
+bool table_reserve(struct table *table, size_t count)
+{
+	size_t slot_count = 64;
+	while (slot_count * 2 < (count + 1) * 3)
+		slot_count *= 2;
+	return slot_count <= table->slot_count || rehash(table, slot_count);
+}
+
 void table_free(struct table *table)
 {
 	free(table->slots);
@@ -67,7 +75,7 @@ void table_free(struct table *table)
 
 uint32_t *table_put(struct table *table, struct table_key key)
 {
-	if ((table->count + 1) * 3 > table->slot_count * 2 && !rehash(table))
+	if ((table->count + 1) * 3 > table->slot_count * 2 && !rehash(table, table->slot_count ? table->slot_count * 2 : 64))
 		return NULL;
 	struct table_slot *slot = &table->slots[slot_of(table, key)];
 	if (slot->value == NUMBER_NONE) {

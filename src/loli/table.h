@@ -27,6 +27,8 @@ struct table {
 };
 
 void table_free(struct table *table);
+/* Makes room for so many keys at once. */
+bool table_reserve(struct table *table, size_t count);
 /* The place of a key's value, which is NUMBER_NONE where the key is new; the caller must set it then. NULL without memory. */
 uint32_t *table_put(struct table *table, struct table_key key);
 /* NUMBER_NONE where there is none. */
