@@ -442,6 +442,11 @@ static int open_contents(struct opened *opened, const struct options *options, c
 {
 	char error[PATH_MAX + 512] = "";
 	if (opened->container.loli) {
+		if (options->dump_number || options->pid || options->mapping) {
+			fprintf(stderr, "heapfs: %s: %s= is for heap dumps, and this is a native profile\n", options->dump,
+				options->dump_number ? "dump" : options->pid ? "pid" : "mapping");
+			return -1;
+		}
 		if (!loli_open(&opened->profile, &opened->container.in, &opened->notes, &settings->loli, error, sizeof error))
 			return 0;
 		fprintf(stderr, "heapfs: %s\n", error);

@@ -26,8 +26,8 @@ void put_loli_uuid(struct writer *w, uint64_t number)
 	put_loli_string(w, text);
 }
 
-void put_loli_record(struct writer *w, uint32_t seq, uint32_t time_ms, uint32_t size, uint64_t address, uint64_t function,
-		     uint32_t library)
+void put_loli_record(struct writer *w, uint32_t seq, uint32_t time_ms, uint32_t size, uint64_t address,
+		     uint64_t function, uint32_t library)
 {
 	put_u4(w, seq);
 	put_u4(w, time_ms);
@@ -76,9 +76,9 @@ static void put_mapping(struct writer *w, const char *name, const uint64_t (*ran
 }
 
 /*
- * Two libraries and the agent. Six records, out of order: 1 is live, 2 was freed, 3 was freed and its block given to 5, 4 is
- * as big as its free says it is not yet freed (equal numbers are live). 6 has no stack. The names: main() calls load(), that
- * is in both libraries, and an address without a name.
+ * Two libraries and the agent. Six records, out of order: 1 is live, 2 was freed, 3 was freed and its block given
+ * to 5, 4 is as big as its free says it is not yet freed (equal numbers are live). 6 has no stack. The names:
+ * main() calls load(), that is in both libraries, and an address without a name.
  */
 void sample_loli_small(struct writer *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loli_writer: LoliProfiler profiles of any shape for tests, well-formed or not. Like the writer that it stands on, it checks
- * nothing: a profile is its header and eight sections, each a count (put_u4) and what follows here.
+ * loli_writer: LoliProfiler profiles of any shape for tests, well-formed or not. Like the writer that it stands on, it
+ * checks nothing: a profile is its header and eight sections, each a count (put_u4) and what follows here.
  */
 #ifndef HEAPFS_LOLI_WRITER_H
 #define HEAPFS_LOLI_WRITER_H
@@ -17,8 +17,8 @@ void put_loli_string(struct writer *w, const char *text);
 /* "{00000000-0000-4000-8000-<number>}" */
 void put_loli_uuid(struct writer *w, uint64_t number);
 /* What follows the UUID. */
-void put_loli_record(struct writer *w, uint32_t seq, uint32_t time_ms, uint32_t size, uint64_t address, uint64_t function,
-		     uint32_t library);
+void put_loli_record(struct writer *w, uint32_t seq, uint32_t time_ms, uint32_t size, uint64_t address,
+		     uint64_t function, uint32_t library);
 void put_loli_frame(struct writer *w, uint32_t library, uint64_t address);
 void put_loli_point(struct writer *w, double x, double y);
 

@@ -91,12 +91,28 @@ run "$heapfs" -o "symbols=$tmp/libgame.txt" "$tmp/made.loli" "$mnt"
 has "symbols: a text that is none" "$rc $said" "1 " "neither an ELF library nor what nm -nC prints of one"
 run "$heapfs" -o time=1..2 "$(sample sample)" "$mnt"
 has "time: not of a heap dump" "$rc $said" "1 " "is for native profiles"
+for option in dump=1 pid=1; do
+	run "$heapfs" -o "$option" "$tmp/made.loli" "$mnt"
+	has "$option: not of a profile" "$rc $said" "1 " "${option%%=*}= is for heap dumps"
+done
 printf '\244\263\302\321\0\0' >"$tmp/header.loli"
 run "$heapfs" "$tmp/header.loli" "$mnt"
 has "a cut header" "$rc $said" "1 " "cut inside its header"
 head -c 300000 "$tmp/made.loli" >"$tmp/cut.loli"
 run "$heapfs" --strict "$tmp/cut.loli" "$mnt"
 has "--strict: what is cut is refused" "$rc $said" "1 " "the profile ends inside a section" "not mounted, since --strict"
+
+### Cut while it is mounted: what needs what is gone fails, and never reads as zeros
+
+cp "$tmp/made.loli" "$tmp/shrinks.loli"
+mount_dump "$tmp/shrinks.loli"
+truncate -s 300000 "$tmp/shrinks.loli"
+for file in allocations.tsv info.txt folded.txt; do
+	refused "cut while mounted: $file" "Input/output error" cat "$mnt/$file"
+done
+is "cut while mounted: what is left of raw.loli" "$(head -c 200000 "$mnt/raw.loli" | cksum)" \
+	"$(head -c 200000 "$tmp/made.loli" | cksum)"
+unmount
 
 ### Symbols: of a library, by the system's nm, in Android's folders
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native profiles without a mount: what a small one's tables say, every truncation of it, hostile counts at every place of a
- * count, odd bytes anywhere, symbols, spans of time.
+ * Native profiles without a mount: what a small one's tables say, every truncation of it, hostile counts at every
+ * place of a count, odd bytes anywhere, symbols, spans of time.
  */
 #include "fixture.h"
 #include "loli/sums.h"
@@ -131,8 +131,8 @@ static void small(void **state)
 	text_is(&p, "smaps.tsv", "name\tvirtual_kib\trss_kib\tpss_kib\tprivate_clean_kib\tprivate_dirty_kib\t"
 		"shared_clean_kib\tshared_dirty_kib\nlibengine.so\t10\t11\t99\t13\t14\t15\t16\n[heap]\t10\t11\t64\t13\t14\t15\t16\n");
 	/* In use: 8192 + 1000 + 5000 + 7 of 65536; behind the last block 0x20000 - 0x1a007, before it 0x1a000 - 0x15388. */
-	text_is(&p, "fragmentation.tsv", "name\tused\tfree\tlargest_gap\tbytes\tranges\nlibengine.so\t0\t12288\t8192\t12288\t2\n"
-		"[heap]\t14199\t51337\t24569\t65536\t1\n");
+	text_is(&p, "fragmentation.tsv", "name\tused\tfree\tlargest_gap\tbytes\tranges\n"
+		"libengine.so\t0\t12288\t8192\t12288\t2\n[heap]\t14199\t51337\t24569\t65536\t1\n");
 	text_is(&p, "symbols.tsv", "library\taddress\tfunction\tsource\nlibgame.so\t0x1000\tmain()\tprofile\n"
 		"libgame.so\t0x1100\tload()\tprofile\nlibengine.so\t0x1200\tload()\tprofile\nlibengine.so\t0x1300\t\t\n");
 	text_is(&p, "screenshots/0012s.jpg", "\xff\xd8\xff\xe0x");
@@ -316,7 +316,9 @@ static void hostile_counts(void **state)
 	put_zeros(&w, 8), put_u4(&w, 0xfffffffe); /* negative */
 	put_zeros(&w, 400);
 	assert_int_equal(open_profile(&p, w.data, w.len, &plain), 0);
-	assert_non_null(strstr(opened_note(&p.o, "a section of the profile is damaged")->detail, "records: the count is negative"));
+	const struct note *note = opened_note(&p.o, "a section of the profile is damaged");
+	assert_non_null(note);
+	assert_non_null(strstr(note->detail, "records: the count is negative"));
 	close_profile(&p);
 	writer_free(&w);
 }

@@ -271,8 +271,9 @@ int loli_open(struct loli *loli, struct input *in, struct notes *notes, const st
 	if (!loli->parts[LOLI_FREES].whole && loli->parts[LOLI_RECORDS].count)
 		notes_add(notes, "the frees are not all there, so records that are not known to be freed are of state unknown",
 			  NOTE_NO_OFFSET, 0, NULL);
-	return options->symbol_count ? symbols_open(&loli->symbols, options->symbols, options->symbol_count, is_wide(loli), notes,
-						    error, error_size) : 0;
+	if (!options->symbol_count)
+		return 0;
+	return symbols_open(&loli->symbols, options->symbols, options->symbol_count, is_wide(loli), notes, error, error_size);
 }
 
 void loli_close(struct loli *loli)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loli: a native memory profile as LoliProfiler saves it (.loli), decoded on demand from the mapping.
- *
- * The file is a QDataStream, big-endian: a header, then eight sections one after another, each a count and that many
- * entries, without lengths, padding or checksums (LoliProfiler's src/mainwindow.cpp, SaveToFile). So opening walks over
- * all of it once. LoliProfiler's own readers check nothing, and show zeros for what a cut file lacks; here every count
- * and length is checked against what is left, what is whole is shown, and the rest is a note.
- *
- * Kept in memory after loli_open(): where sections begin. What needs the records (sums.h) is made at first use.
+ * loli: a native memory profile as LoliProfiler saves it (.loli), decoded on demand from the mapping.  The file is
+ * a QDataStream, big-endian: a header, then eight sections one after another, each a count and that many entries,
+ * without lengths, padding or checksums (LoliProfiler's src/mainwindow.cpp, SaveToFile). So opening walks over all
+ * of it once. LoliProfiler's own readers check nothing, and show zeros for what a cut file lacks; here every count
+ * and length is checked against what is left, what is whole is shown, and the rest is a note.  Kept in memory after
+ * loli_open(): where sections begin. What needs the records (sums.h) is made at first use.
  */
 #ifndef HEAPFS_LOLI_H
 #define HEAPFS_LOLI_H
@@ -66,8 +64,8 @@ struct loli {
 };
 
 /*
- * Reads the frame of a profile. Input, notes and what options point to stay the caller's and must outlive it. 0, or -1
- * with a message; it may be closed in both cases.
+ * Reads the frame of a profile. Input, notes and what options point to stay the caller's and must outlive it. 0, or
+ * -1 with a message; it may be closed in both cases.
  */
 int loli_open(struct loli *loli, struct input *in, struct notes *notes, const struct loli_options *options, char *error,
 	      size_t error_size);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of libraries and functions. A library is what its key stands for in the table of strings, never a hash recomputed:
-   LoliProfiler hashes "unknown" by its place in memory (src/stacktraceprocess.cpp), so that its key differs in each run. */
+/*
+ * Names of libraries and functions. A library is what its key stands for in the table of strings, never a hash
+ * recomputed: LoliProfiler hashes "unknown" by its place in memory (src/stacktraceprocess.cpp), so that its key
+ * differs in each run.
+ */
 #include "loli/sums.h"
 
 #include "loli/symbols.h"
@@ -181,8 +184,8 @@ bool names_open(struct loli_sums *sums)
 
 /*
  * Before v1.1.6 an address was relative to start - offset of the mapping that holds it, so it is an offset in the
- * library's file; since then it is relative to the first mapping of offset 0 (InterpretRecordLibrary). Two mappings may
- * share a page of the file; code is in the later one.
+ * library's file; since then it is relative to the first mapping of offset 0 (InterpretRecordLibrary). Two mappings
+ * may share a page of the file; code is in the later one.
  */
 static uint64_t rebased(const struct loli_sums *sums, const struct loli_library *library, uint64_t address)
 {

@@ -14,6 +14,7 @@ struct building {
 	struct table frees;	/* numbers of entries by address */
 	struct table stacks;	/* numbers of stacks by UUID */
 	uint64_t *stack_offsets;
+	uint32_t *stack_leaves;	/* nodes where stacks end, once that is known: several records may share one */
 	struct table children;	/* numbers of nodes by parent and function */
 	struct table leaves;	/* numbers of nodes by the bytes of stacks that end there */
 	uint32_t *numbers;	/* all sequence numbers, to look for gaps */
@@ -63,12 +64,14 @@ static bool read_stacks(struct building *b)
 	const struct loli_part *part = &b->sums->loli->parts[LOLI_STACKS];
 	struct loli_cursor cursor = loli_cursor(b->sums->loli, part->at);
 	b->stack_offsets = reallocarray(NULL, part->count + 1, sizeof *b->stack_offsets);
-	if (!b->stack_offsets || !table_reserve(&b->stacks, part->count))
+	b->stack_leaves = reallocarray(NULL, part->count + 1, sizeof *b->stack_leaves);
+	if (!b->stack_offsets || !b->stack_leaves || !table_reserve(&b->stacks, part->count))
 		return false;
 	for (uint64_t i = 0; i < part->count; i++) {
 		const struct loli_string string = loli_string(&cursor);
 		const struct loli_uuid uuid = loli_uuid(&string);
 		b->stack_offsets[i] = cursor.at;
+		b->stack_leaves[i] = NUMBER_NONE;
 		loli_take(&cursor, loli_count(&cursor, LOLI_FRAME) * LOLI_FRAME);
 		if (cursor.problem)
 			return false;
@@ -119,30 +122,45 @@ static uint32_t leaf_of_frames(struct building *b, const uint8_t *frames, uint64
 	return *known = node;
 }
 
-/* The node where a record's stack ends; NUMBER_NONE without memory, or where the file was cut. */
-static uint32_t leaf_of(struct building *b, const struct loli_record *record, const struct loli_uuid *uuid, uint32_t library)
+/* The node where stack number `stack` ends; the root where it has no frames. */
+static uint32_t leaf_of_stack(struct building *b, uint32_t stack)
 {
-	struct loli_sums *sums = b->sums;
-	const uint32_t stack = uuid->high || uuid->low ? table_get(&b->stacks, (struct table_key){ uuid->high, uuid->low }) :
-							 NUMBER_NONE;
-	struct loli_cursor cursor = loli_cursor(sums->loli, stack == NUMBER_NONE ? 0 : b->stack_offsets[stack]);
-	const uint64_t depth = stack == NUMBER_NONE ? 0 : loli_count(&cursor, LOLI_FRAME);
+	struct loli_cursor cursor = loli_cursor(b->sums->loli, b->stack_offsets[stack]);
+	if (b->stack_leaves[stack] != NUMBER_NONE)
+		return b->stack_leaves[stack];
+	const uint64_t depth = loli_count(&cursor, LOLI_FRAME);
 	const uint8_t *frames = loli_take(&cursor, depth * LOLI_FRAME);
-	uint32_t node = 0;
 	if (cursor.problem)
 		return NUMBER_NONE;
-	if (depth)
-		return leaf_of_frames(b, frames, depth);
-	sums->without_stack++;
+	return b->stack_leaves[stack] = depth ? leaf_of_frames(b, frames, depth) : 0;
+}
+
+/* The same for a record without a stack: by its function, below a node of such records. */
+static uint32_t leaf_without_stack(struct building *b, const struct loli_record *record, uint32_t library)
+{
+	struct loli_sums *sums = b->sums;
 	const uint32_t none = names_pseudo(sums, NO_STACK, sizeof NO_STACK - 1, NUMBER_NONE);
-	node = none == NUMBER_NONE ? none : child(b, 0, none);
+	const uint32_t node = none == NUMBER_NONE ? none : child(b, 0, none);
 	if (node == NUMBER_NONE)
 		return node;
+	sums->without_stack++;
 	/* Taken without stacks, a record's function is what happened to lie in memory (loli.cpp). */
 	const struct text_entry text = sums_text(sums, sums->libraries[library].text);
 	const uint32_t function = sums->no_stacks ? names_pseudo(sums, text.data, text.len, library) :
 						    names_function(sums, library, record->function);
 	return function == NUMBER_NONE ? function : child(b, node, function);
+}
+
+/* The node that a record belongs to; NUMBER_NONE without memory, or where the file was cut. */
+static uint32_t leaf_of(struct building *b, const struct loli_record *record, const struct loli_uuid *uuid,
+			uint32_t library)
+{
+	uint32_t stack = NUMBER_NONE, node = 0;
+	if (uuid->high || uuid->low)
+		stack = table_get(&b->stacks, (struct table_key){ uuid->high, uuid->low });
+	if (stack != NUMBER_NONE)
+		node = leaf_of_stack(b, stack);
+	return node ? node : leaf_without_stack(b, record, library);
 }
 
 /* Adds a record to all that it belongs to itself. */
@@ -225,8 +243,8 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Allocations and frees share one counter. What is missing was dropped by LoliProfiler (allocations that were freed, and
- * their frees), or was lost.
+ * Allocations and frees share one counter. What is missing was dropped by LoliProfiler (allocations that were
+ * freed, and their frees), or was lost.
  */
 static void look_for_gaps(struct building *b)
 {
@@ -336,7 +354,9 @@ static bool sort_nodes(struct loli_sums *sums)
 
 /* --- totals --- */
 
-/* A function, or library, that is on a stack more than once counts once: where it is met first, from the root on. */
+/*
+ * A function, or library, that is on a stack more than once counts once: where it is met first, from the root on.
+ */
 static bool add_totals(struct loli_sums *sums)
 {
 	uint32_t *on_path = calloc(sums->function_count + 1, sizeof *on_path);
@@ -463,6 +483,7 @@ bool stacks_build(struct loli_sums *sums)
 	table_free(&b.children);
 	table_free(&b.leaves);
 	free(b.stack_offsets);
+	free(b.stack_leaves);
 	free(b.numbers);
 	return made;
 }

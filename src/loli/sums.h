@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sums: what a profile's records add up to: by function, by library, by call stack, by mapping.
- *
- * Made at first use by one pass over the records and then kept: 16 bytes a record, and some 100 bytes for each distinct
- * place in the merged tree of stacks. Functions are told apart by library and name, never by address: what has no name
- * is called library!0xaddress. A record without a stack lies below the node "[no call stack]", so that all sums are the
- * records' own.
- *
- * "Held" is what is not known to be freed: live records, and those of which a cut file does not tell.
+ * sums: what a profile's records add up to: by function, by library, by call stack, by mapping.  Made at first use
+ * by one pass over the records and then kept: 16 bytes a record, and some 100 bytes for each distinct place in the
+ * merged tree of stacks. Functions are told apart by library and name, never by address: what has no name is called
+ * library!0xaddress. A record without a stack lies below the node "[no call stack]", so that all sums are the
+ * records' own.  "Held" is what is not known to be freed: live records, and those of which a cut file does not
+ * tell.
  */
 #ifndef HEAPFS_SUMS_H
 #define HEAPFS_SUMS_H

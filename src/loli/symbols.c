@@ -318,7 +318,10 @@ static unsigned rank_of(const char *path, bool wide)
 	return 6;
 }
 
-/* A folder of libraries, or of one folder of them an ABI. A profile does not say which it is of, but how wide addresses are. */
+/*
+ * A folder of libraries, or of one folder of them an ABI. A profile does not say which it is of, but how wide
+ * addresses are.
+ */
 static int open_folder(struct symbol_files *files, const char *path, bool wide, struct notes *notes,
 		       const struct complaint *complaint)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table: small numbers for things that are met again and again: keys of 128 bits, and texts.
- *
- * Both hash with a seed of the process's own, so that no file can be made to collide. Not safe to change from several
- * threads. Without memory, functions return false, or NUMBER_NONE.
+ * table: small numbers for things that are met again and again: keys of 128 bits, and texts.  Both hash with a seed
+ * of the process's own, so that no file can be made to collide. Not safe to change from several threads. Without
+ * memory, functions return false, or NUMBER_NONE.
  */
 #ifndef HEAPFS_TABLE_H
 #define HEAPFS_TABLE_H
@@ -29,7 +28,10 @@ struct table {
 void table_free(struct table *table);
 /* Makes room for so many keys at once. */
 bool table_reserve(struct table *table, size_t count);
-/* The place of a key's value, which is NUMBER_NONE where the key is new; the caller must set it then. NULL without memory. */
+/*
+ * The place of a key's value, which is NUMBER_NONE where the key is new; the caller must set it then. NULL without
+ * memory.
+ */
 uint32_t *table_put(struct table *table, struct table_key key);
 /* NUMBER_NONE where there is none. */
 uint32_t table_get(const struct table *table, struct table_key key);

@@ -115,5 +115,9 @@ void put_profile_info(const struct node *node, struct text *text)
 		    parts[LOLI_SMAPS].parts);
 	text_printf(text, "memory series: %" PRIu64 ", of %" PRIu64 " points\ntop of the chart: %" PRId32 " MiB\n",
 		    parts[LOLI_SERIES].count, parts[LOLI_SERIES].parts, loli->memory_most);
+	/* What was hooked is a part of what the process had; how large a part, these two tell. */
+	if (sums->series_count > 1 && sums->series[1].count)
+		text_printf(text, "native heap by the last of the series: %.0f MiB\n",
+			    sums->series[1].points[sums->series[1].count - 1].y);
 	put_lacks(loli, text);
 }

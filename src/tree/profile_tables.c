@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of a native profile: a line a record, a function, a stack. A cell is empty where there is nothing to show. */
+/*
+ * The tables of a native profile: a line a record, a function, a stack. A cell is empty where there is nothing to
+ * show.
+ */
 #include "tree/profile.h"
 
 #include <inttypes.h>
@@ -208,9 +211,10 @@ static void put_symbol(struct pages *pages, const struct profile_view *view, uin
 
 enum { ALLOCATIONS, LIVE, FREED, FUNCTIONS, LIBRARIES, STACKS, FOLDED, TIMELINE, SMAPS, FRAGMENTATION, SYMBOLS, TABLES };
 
-const char *const profile_table_names[] = { "allocations.tsv", "live.tsv", "freed.tsv", "functions.tsv", "libraries.tsv",
-					    "callstacks.tsv", "folded.txt", "timeline.tsv", "smaps.tsv",
-					    "fragmentation.tsv", "symbols.tsv" };
+const char *const profile_table_names[] = {
+	"allocations.tsv", "live.tsv",	   "freed.tsv", "functions.tsv",     "libraries.tsv", "callstacks.tsv",
+	"folded.txt",	   "timeline.tsv", "smaps.tsv", "fragmentation.tsv", "symbols.tsv",
+};
 const size_t profile_table_count = TABLES;
 
 static const struct {
@@ -224,7 +228,9 @@ static const struct {
 	[LIBRARIES] = { "library\t" SUM_HEAD "\tsymbols\tnamed\n", put_library_row },
 	[STACKS] = { "bytes\tcount\tfreed_bytes\tfreed_count\tdepth\tstack\n", put_stack_row },
 	[FOLDED] = { "", put_folded },
-	[TIMELINE] = { "seconds\ttotal_mib\tnative_heap_mib\tgfx_dev_mib\tegl_mtrack_mib\tgl_mtrack_mib\tunknown_mib", put_time },
+	[TIMELINE] = { "seconds\ttotal_mib\tnative_heap_mib\tgfx_dev_mib\tegl_mtrack_mib\tgl_mtrack_mib\t"
+		       "unknown_mib",
+		       put_time },
 	[SMAPS] = { "name\tvirtual_kib\trss_kib\tpss_kib\tprivate_clean_kib\tprivate_dirty_kib\tshared_clean_kib\t"
 		    "shared_dirty_kib\n", put_smaps },
 	[FRAGMENTATION] = { "name\tused\tfree\tlargest_gap\tbytes\tranges\n", put_fragmentation },
@@ -265,7 +271,10 @@ static void put_head(struct text *text, const struct loli_sums *sums, uint64_t t
 	text_putc(text, '\n');
 }
 
-/* A read begins at the row before it that is a multiple of the step: rows with stacks are long. Piece 0 is the head, row i is piece i + 1. */
+/*
+ * A read begins at the row before it that is a multiple of the step: rows with stacks are long. Piece 0 is the
+ * head, row i is piece i + 1.
+ */
 static void write_table(const struct node *node, uint64_t first, struct pages *pages)
 {
 	const struct profile_view *view = node->key < TABLES ? profile_view(node) : NULL;
