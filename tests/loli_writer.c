@@ -154,6 +154,12 @@ int sample_loli(uint64_t records, const char *path)
 {
 	struct writer w;
 	uint64_t state = 88172645463325252, address = 0x7000000000;
+	if (!records) {
+		sample_loli_small(&w);
+		const int saved = writer_save(&w, path);
+		writer_free(&w);
+		return saved;
+	}
 	writer_init(&w, 8);
 	put_loli_header(&w, 106);
 	put_u4(&w, 6);

@@ -24,7 +24,7 @@ void put_loli_point(struct writer *w, double x, double y);
 
 /* A small profile that has something of everything: see loli_writer.c for what is in it. */
 void sample_loli_small(struct writer *w);
-/* One of so many records, of some 384 bytes each, as one of a game is. */
+/* One of so many records, of some 384 bytes each, as one of a game is; of 0, the small one. */
 int sample_loli(uint64_t records, const char *path);
 
 #endif

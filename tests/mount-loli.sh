@@ -116,19 +116,31 @@ unmount
 
 ### Symbols: of a library, by the system's nm, in Android's folders
 
-cat >"$tmp/game.c" <<'END'
-int filler(int x) { return x * 3; }
-int spawn_enemy(int x) { return filler(x) + 1; }
+# The small profile has a place at 0x1300 of libengine.so without a name, and addresses of 32 bits.
+mksample loli 0 "$tmp/small.loli"
+cat >"$tmp/engine.c" <<'END'
+int _ZN6Engine4GrowEi(int x);
+int _ZN6Engine4GrowEi(int x)
+{
+	__asm__ volatile(".skip 256");
+	return x;
+}
 END
 mkdir -p "$tmp/obj/arm64-v8a" "$tmp/obj/armeabi-v7a"
-if command -v nm >/dev/null && ${CC:-cc} -shared -fPIC -o "$tmp/obj/arm64-v8a/libgame.so" "$tmp/game.c" 2>/dev/null; then
-	cp "$tmp/obj/arm64-v8a/libgame.so" "$tmp/obj/armeabi-v7a"
-	for path in "$tmp/obj/arm64-v8a/libgame.so" "$tmp/obj/arm64-v8a" "$tmp/obj"; do
-		mount_dump "$tmp/made.loli" -o "symbols=$path"
-		has "symbols of ${path#"$tmp/"}" "$(value "symbols from outside")" ", of 1 library"
+if command -v nm >/dev/null && ${CC:-cc} -shared -fPIC -nostdlib -Wl,-Ttext=0x1280 \
+	-o "$tmp/obj/armeabi-v7a/libengine.so" "$tmp/engine.c" 2>/dev/null; then
+	cp "$tmp/obj/armeabi-v7a/libengine.so" "$tmp/obj/arm64-v8a"
+	for path in "$tmp/obj/armeabi-v7a/libengine.so" "$tmp/obj/armeabi-v7a" "$tmp/obj"; do
+		mount_dump "$tmp/small.loli" -o "symbols=$path"
+		is "symbols of ${path#"$tmp/"}" "$(grep symbols "$mnt/symbols.tsv")" \
+			"libengine.so${TAB}0x1300${TAB}Engine::Grow(int)${TAB}symbols"
 		unmount
 	done
-	has "symbols of several ABIs: the one taken is said" "$said" "symbols are taken of one ABI of several: $tmp/obj/arm64-v8a"
+	has "symbols of several ABIs: the one taken is said" "$said" "symbols are taken of one ABI of several: $tmp/obj/armeabi-v7a"
+	printf '%s\n' "0000000000001000 T first()" >"$tmp/libother.nm"
+	mount_dump "$tmp/small.loli" -o "symbols=$tmp/libother.nm" -o "symbols=$tmp/obj/arm64-v8a"
+	is "symbols of two places" "$(value "symbols from outside" | cut -d ';' -f 1)" "2, of 2 libraries"
+	unmount
 else
 	skip "symbols of a library" "no compiler or nm"
 fi
