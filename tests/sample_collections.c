@@ -28,7 +28,8 @@ static uint64_t define(struct heap_of *h, const char *name, uint64_t super, cons
 	return vm_define(&h->vm, raw, super ? super : h->vm.object, fields);
 }
 
-static uint64_t define_static(struct heap_of *h, const char *name, const char *fields, const char *name_of, uint64_t value)
+static uint64_t define_static(struct heap_of *h, const char *name, const char *fields, const char *name_of,
+			      uint64_t value)
 {
 	char raw[80];
 	snprintf(raw, sizeof raw, "%s", name);
@@ -76,7 +77,8 @@ static uint64_t room(struct heap_of *h, uint64_t class)
 	return vm_alloc(&h->vm, vm_size(&h->vm, class));
 }
 
-static void put(struct heap_of *h, uint64_t id, uint64_t class, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+static void put(struct heap_of *h, uint64_t id, uint64_t class, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+		uint64_t e)
 {
 	vm_new(&h->vm, id, class, (const uint64_t[]){ a, b, c, d, e }, 5);
 }
@@ -102,7 +104,8 @@ static void make_hashes(struct heap_of *h)
 	const uint64_t mine = define(h, "test.Cache", map, "limit:I owner:L");
 	name(h, "subclass", NEW(h, mine, 7, h->a, table, 0, 4, 0));
 	const uint64_t linked_node = define(h, "java.util.LinkedHashMap$Entry", node, "before:L after:L");
-	const uint64_t tree_node = define(h, "java.util.HashMap$TreeNode", linked_node, "parent:L left:L right:L prev:L red:Z");
+	const uint64_t tree_node = define(h, "java.util.HashMap$TreeNode", linked_node,
+					  "parent:L left:L right:L prev:L red:Z");
 	const uint64_t second = NEW(h, tree_node, 0, 0, 0, 0, 0, 0, 0, 5, h->b, h->two, 0);
 	const uint64_t first = NEW(h, tree_node, 0, second, second, 0, 0, 0, 0, 5, h->a, h->one, second);
 	name(h, "treeBin", NEW(h, map, ARRAY(h, 0, first), 0, 2, 0));
@@ -141,10 +144,13 @@ static void make_concurrent(struct heap_of *h)
 {
 	const uint64_t node = define(h, "java.util.concurrent.ConcurrentHashMap$Node", 0, "hash:I key:L val:L next:L");
 	const uint64_t moved = define(h, "java.util.concurrent.ConcurrentHashMap$ForwardingNode", node, "nextTable:L");
-	const uint64_t bin = define(h, "java.util.concurrent.ConcurrentHashMap$TreeBin", node, "root:L first:L lockState:I");
-	const uint64_t leaf = define(h, "java.util.concurrent.ConcurrentHashMap$TreeNode", node, "parent:L left:L right:L");
+	const uint64_t bin = define(h, "java.util.concurrent.ConcurrentHashMap$TreeBin", node,
+				    "root:L first:L lockState:I");
+	const uint64_t leaf = define(h, "java.util.concurrent.ConcurrentHashMap$TreeNode", node,
+				     "parent:L left:L right:L");
 	const uint64_t cell = define(h, "java.util.concurrent.ConcurrentHashMap$CounterCell", 0, "value:J");
-	const uint64_t map = define(h, "java.util.concurrent.ConcurrentHashMap", 0, "table:L nextTable:L baseCount:J counterCells:L");
+	const uint64_t map = define(h, "java.util.concurrent.ConcurrentHashMap", 0,
+				    "table:L nextTable:L baseCount:J counterCells:L");
 	const uint64_t b = NEW(h, leaf, 0, 0, 0, 2, h->b, h->two, 0), a = NEW(h, leaf, 0, 0, 0, 2, h->a, h->one, b);
 	const uint64_t tree = NEW(h, bin, a, a, 0, (uint64_t)-2, 0, 0, 0);
 	/* Slot 1 of 2 is in slots 1 and 3 of 4 already. */
@@ -172,8 +178,10 @@ static void make_lists(struct heap_of *h)
 	name(h, "lyingList", NEW(h, list, ARRAY(h, h->a, h->b), 1000, 0));
 	name(h, "negativeList", NEW(h, list, ARRAY(h, h->a, h->b), (uint64_t)-5, 0));
 	name(h, "lostList", NEW(h, list, DANGLING, 3, 0));
-	name(h, "vector", NEW(h, define(h, "java.util.Vector", base, "elementData:L elementCount:I"), ARRAY(h, h->a, h->b, 0), 2, 0));
-	name(h, "asList", NEW(h, define(h, "java.util.Arrays$ArrayList", base, "a:L"), ARRAY(h, h->a, h->one), 0));
+	const uint64_t vector = define(h, "java.util.Vector", base, "elementData:L elementCount:I");
+	name(h, "vector", NEW(h, vector, ARRAY(h, h->a, h->b, 0), 2, 0));
+	const uint64_t fixed = define(h, "java.util.Arrays$ArrayList", base, "a:L");
+	name(h, "asList", NEW(h, fixed, ARRAY(h, h->a, h->one), 0));
 	const uint64_t deque = define(h, "java.util.ArrayDeque", 0, "elements:L head:I tail:I");
 	name(h, "arrayDeque", NEW(h, deque, ARRAY(h, h->b, h->c, 0, h->a), 3, 2));
 	name(h, "lyingDeque", NEW(h, deque, ARRAY(h, h->b, h->c, 0, h->a), 4, 2));
@@ -194,7 +202,8 @@ static void make_other_maps(struct heap_of *h)
 	const uint64_t entry = define(h, "java.util.Hashtable$Entry", 0, "hash:I key:L value:L next:L");
 	const uint64_t table = define(h, "java.util.Hashtable", 0, "table:L count:I");
 	/* Gone through from the end. */
-	name(h, "hashtable", NEW(h, table, ARRAY(h, NEW(h, entry, 0, h->a, h->one, 0), NEW(h, entry, 1, h->b, h->two, 0)), 2));
+	const uint64_t low = NEW(h, entry, 0, h->a, h->one, 0), high = NEW(h, entry, 1, h->b, h->two, 0);
+	name(h, "hashtable", NEW(h, table, ARRAY(h, low, high), 2));
 	const uint8_t numbers[8] = { 0 };
 	name(h, "tableOfInts", NEW(h, table, vm_primitive_array(&h->vm, TYPE_INT, numbers, 2), 2));
 	const uint64_t identity = define_static(h, "java.util.IdentityHashMap", "table:L size:I", "NULL_KEY", null);
@@ -207,7 +216,8 @@ static void make_other_maps(struct heap_of *h)
 	name(h, "weakHashMap", NEW(h, weak, ARRAY(h, 0, NEW(h, weak_entry, h->one, 0, after, h->a, 0, table, 0)), 2));
 	const uint64_t base = define(h, "java.lang.Enum", 0, "name:L ordinal:I");
 	const uint64_t colour = define(h, "test.Colour", base, "");
-	const uint64_t red = NEW(h, colour, vm_string(&h->vm, "RED"), 0), blue = NEW(h, colour, vm_string(&h->vm, "BLUE"), 1);
+	const uint64_t red = NEW(h, colour, vm_string(&h->vm, "RED"), 0);
+	const uint64_t blue = NEW(h, colour, vm_string(&h->vm, "BLUE"), 1);
 	const uint64_t map = define_static(h, "java.util.EnumMap", "keyUniverse:L vals:L size:I", "NULL", null);
 	name(h, "enumMap", NEW(h, map, ARRAY(h, red, blue), ARRAY(h, 0, null), 1));
 }
@@ -277,11 +287,13 @@ void sample_collections_6(struct writer *out)
 	const uint64_t empty = room(h, linked_node);
 	vm_new(&h->vm, empty, linked_node, (const uint64_t[]){ empty, empty }, 2);
 	name(h, "emptyLinked", NEW(h, linked, empty, 0, ARRAY(h, 0, 0, 0, 0), 0));
-	const uint64_t hash = define(h, "java.util.concurrent.ConcurrentHashMap$HashEntry", 0, "key:L hash:I value:L next:L");
+	const uint64_t hash = define(h, "java.util.concurrent.ConcurrentHashMap$HashEntry", 0,
+				     "key:L hash:I value:L next:L");
 	const uint64_t segment = define(h, "java.util.concurrent.ConcurrentHashMap$Segment", 0, "count:I table:L");
 	const uint64_t concurrent = define(h, "java.util.concurrent.ConcurrentHashMap", 0, "segmentMask:I segments:L");
 	const uint64_t low = NEW(h, segment, 1, ARRAY(h, NEW(h, hash, h->a, 0, h->one, 0), 0));
-	const uint64_t high = NEW(h, segment, 2, ARRAY(h, NEW(h, hash, h->b, 0, h->two, 0), NEW(h, hash, h->c, 0, h->three, 0)));
+	const uint64_t b = NEW(h, hash, h->b, 0, h->two, 0), c = NEW(h, hash, h->c, 0, h->three, 0);
+	const uint64_t high = NEW(h, segment, 2, ARRAY(h, b, c));
 	/* Gone through from the end. */
 	name(h, "concurrentHashMap", NEW(h, concurrent, 3, ARRAY(h, low, NEW(h, segment, 0, ARRAY(h, 0, 0)), 0, high)));
 	const uint64_t element = define(h, "java.util.LinkedList$Entry", 0, "element:L next:L previous:L");
@@ -313,7 +325,8 @@ static void make_android_util(struct heap_of *h)
 	const uint64_t set = define(h, "android.util.ArraySet", 0, "mHashes:L mArray:L mSize:I");
 	name(h, "arraySet", NEW(h, set, hashes, ARRAY(h, h->a, h->b, 0, 0), 2));
 	const uint64_t deleted = NEW(h, h->vm.object, 0);
-	const uint64_t sparse = define_static(h, "android.util.SparseArray", "mGarbage:Z mKeys:L mValues:L mSize:I", "DELETED", deleted);
+	const uint64_t sparse = define_static(h, "android.util.SparseArray",
+					      "mGarbage:Z mKeys:L mValues:L mSize:I", "DELETED", deleted);
 	name(h, "sparseArray", NEW(h, sparse, 1, hashes, ARRAY(h, h->a, deleted, h->c, 0), 3));
 	const uint64_t wide = define(h, "android.util.LongSparseArray", 0, "mGarbage:Z mKeys:L mValues:L mSize:I");
 	name(h, "longSparseArray", NEW(h, wide, 0, longs, ARRAY(h, h->a, 0, h->b, 0), 3));
@@ -330,17 +343,20 @@ void sample_collections_android(struct writer *out)
 	start(h, out, VM_ART, 4);
 	const uint64_t node = define(h, "java.util.HashMap$HashMapEntry", 0, "hash:I key:L next:L value:L");
 	const uint64_t shared = ARRAY(h, 0, 0);
-	const uint64_t map = define_static(h, "java.util.HashMap", "table:L entryForNullKey:L size:I", "EMPTY_TABLE", shared);
+	const uint64_t map = define_static(h, "java.util.HashMap", "table:L entryForNullKey:L size:I",
+					   "EMPTY_TABLE", shared);
 	const uint64_t null = NEW(h, node, 0, 0, 0, h->two);
 	const uint64_t full = name(h, "hashMap", NEW(h, map, ARRAY(h, 0, NEW(h, node, 0, h->a, 0, h->one)), null, 2));
 	name(h, "emptyMap", NEW(h, map, shared, 0, 0));
 	const uint64_t linked_node = define(h, "java.util.LinkedHashMap$LinkedEntry", node, "nxt:L prv:L");
 	const uint64_t linked = define(h, "java.util.LinkedHashMap", map, "header:L accessOrder:Z");
 	const uint64_t header = room(h, linked_node), last = NEW(h, linked_node, header, 0, 0, h->a, 0, h->one);
-	vm_new(&h->vm, header, linked_node, (const uint64_t[]){ NEW(h, linked_node, last, 0, 0, h->b, 0, h->two), last }, 2);
+	const uint64_t before = NEW(h, linked_node, last, 0, 0, h->b, 0, h->two);
+	vm_new(&h->vm, header, linked_node, (const uint64_t[]){ before, last }, 2);
 	name(h, "linkedHashMap", NEW(h, linked, header, 0, ARRAY(h, last, 0), 0, 2));
 	name(h, "hashSet", NEW(h, define(h, "java.util.HashSet", 0, "backingMap:L"), full));
-	name(h, "arrayList", NEW(h, define(h, "java.util.ArrayList", 0, "array:L size:I"), ARRAY(h, h->a, h->one, 0), 2));
+	const uint64_t array_list = define(h, "java.util.ArrayList", 0, "array:L size:I");
+	name(h, "arrayList", NEW(h, array_list, ARRAY(h, h->a, h->one, 0), 2));
 	const uint64_t link = define(h, "java.util.LinkedList$Link", 0, "data:L next:L previous:L");
 	const uint64_t list = define(h, "java.util.LinkedList", 0, "voidLink:L size:I");
 	const uint64_t empty = room(h, link);

@@ -67,7 +67,8 @@ static void make_dump(struct lazy *lazy, enum vm_kind kind)
 	/* A map of two entries in a large table. */
 	const uint64_t node = vm_define(&vm, art ? "java.util.HashMap$Node" : "java/util/HashMap$Node", vm.object,
 					"hash:I key:L value:L next:L");
-	const uint64_t map = vm_define(&vm, art ? "java.util.HashMap" : "java/util/HashMap", vm.object, "table:L size:I");
+	const uint64_t map = vm_define(&vm, art ? "java.util.HashMap" : "java/util/HashMap", vm.object,
+				       "table:L size:I");
 	const uint64_t key = vm_string(&vm, "key");
 	memset(elements, 0, sizeof elements);
 	elements[5] = VM_NEW(&vm, node, 5, key, lazy->bytes, 0);
