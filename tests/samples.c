@@ -351,6 +351,10 @@ const struct sample samples[] = {
 	{ "bitmaps-large", sample_bitmaps_large, "the same, each of many pages" },
 	{ "bitmaps-recycled", sample_bitmaps_recycled, "Bitmaps that are all recycled" },
 	{ "bitmaps-refused", sample_bitmaps_refused, "a picture that does not fit" },
+	{ "collections", sample_collections, "collections of JDK 8 and later" },
+	{ "collections-6", sample_collections_6, "those that JDK 6 kept in other ways" },
+	{ "collections-android", sample_collections_android, "Harmony's and android.util's" },
+	{ "collections-broken", sample_collections_broken, "maps that run in circles, lie, or lack their table" },
 	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },
 };
 const size_t sample_count = sizeof samples / sizeof *samples;

@@ -40,6 +40,11 @@ void sample_bitmaps_recycled(struct writer *out);
 void sample_bitmaps_refused(struct writer *out);
 void sample_bitmaps_none(struct writer *out);
 
+void sample_collections(struct writer *out);
+void sample_collections_6(struct writer *out);
+void sample_collections_android(struct writer *out);
+void sample_collections_broken(struct writer *out);
+
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);
 /* A Perfetto trace with a heap graph of N objects. */

@@ -96,6 +96,7 @@ struct heap {
 	uint32_t string_class;
 	int32_t string_value, string_coder, string_offset, string_count;
 	struct roots *_Atomic roots; /* made at first use */
+	struct collections *_Atomic collections; /* made at first use; see collections.h */
 };
 
 struct heap_options {

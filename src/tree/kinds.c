@@ -148,4 +148,9 @@ const struct kind_row kinds[KIND_COUNT] = {
 				  .attributes = dominator_attributes },
 	[KIND_DOMINATORS_REST] = { FILE_, KEY_DUMP, .made = &dominator_made, .needs = GRAPH_RETAINERS,
 				   .attributes = dominator_attributes },
+
+	/* What collections hold. */
+	[KIND_ENTRIES] = { FILE_, KEY_OFFSET, "entries.tsv", KIND_OBJECT, has_entries, .pages = &entries_pages },
+	[KIND_COLLECTIONS] = { FOLDER, KEY_DUMP, "collections", KIND_DUMP, shows_collections },
+	[KIND_COLLECTIONS_TSV] = { FILE_, KEY_DUMP, "collections.tsv", KIND_COLLECTIONS, .pages = &collections_pages },
 };

@@ -492,6 +492,7 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->time = (struct timespec){ (time_t)(time_ms / 1000), (long)(time_ms % 1000) * 1000000 };
 	pages_cache_init(&tree->cache);
 	encoded_cache_init(&tree->encoded);
+	walk_cache_init(&tree->walks);
 	tree->dumps = calloc(heap_count, sizeof *tree->dumps);
 	tree->dump_count = tree->dumps ? heap_count : 0;
 	uint64_t first_class = 0;
@@ -531,9 +532,11 @@ void tree_close(struct tree *tree)
 		leaks_close(atomic_load(&dump->leaks));
 		if (dump->heap)
 			path_cache_free(&dump->paths);
+		collection_lines_free(atomic_load(&dump->collections));
 	}
 	free(tree->dumps);
 	pages_cache_free(&tree->cache);
 	encoded_cache_free(&tree->encoded);
+	walk_cache_free(&tree->walks);
 	free(tree);
 }
