@@ -11,6 +11,7 @@
 
 #include "android/bitmap.h"
 #include "android/native.h"
+#include "graph/duplicates.h"
 #include "graph/graph.h"
 #include "tree/name.h"
 #include "tree/pages.h"
@@ -115,6 +116,11 @@ enum kind {
 	KIND_DOMINATOR_SELF,
 	KIND_DOMINATOR_REST,
 	KIND_DOMINATORS_REST,
+	KIND_DUPLICATE_STRINGS,
+	KIND_DUPLICATE_ARRAYS,
+	KIND_SYSTEM,
+	KIND_SYSTEM_PROPERTIES,
+	KIND_ENVIRONMENT,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -178,6 +184,8 @@ struct kind_row {
 	const struct made_ops *made;
 	/* How much of the graph a file, or a folder's entries, are made from: until that is there, TREE_LATER. */
 	enum graph_stage needs;
+	/* Instead, of a file: what must be done before it can be made; until it is, TREE_LATER. */
+	struct job *(*job)(const struct node *node);
 	/* Attributes that are not those of all files and folders. */
 	bool (*attributes)(const struct node *node, struct stat *st);
 	bool changes;		/* the one that does: nothing of it is to be remembered */
@@ -193,6 +201,7 @@ struct tree_dump {
 	const struct class *bitmap_class; /* or NULL */
 	struct bitmaps *_Atomic bitmaps; /* made at first use */
 	struct graph *graph;
+	struct duplicates *duplicates;
 	struct natives *_Atomic natives; /* made at first use */
 };
 
@@ -408,6 +417,14 @@ bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 
 /* bitmap_tables.c */
 extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
+
+/* duplicate_tables.c */
+extern const struct pages_ops duplicate_strings_pages, duplicate_arrays_pages;
+struct job *strings_job(const struct node *node), *arrays_job(const struct node *node);
+
+/* system.c */
+extern const struct pages_ops properties_pages;
+bool has_system(const struct node *node), has_properties(const struct node *node), has_environment(const struct node *node);
 
 /* roots.c */
 void list_roots(const struct node *folder, uint64_t from, struct listing *listing);
