@@ -38,6 +38,11 @@ void sample_bitmaps_recycled(struct writer *out);
 void sample_bitmaps_refused(struct writer *out);
 void sample_bitmaps_none(struct writer *out);
 
+/* Equal contents. See sample_equal.c, which says what is equal to what. */
+void sample_equal(struct writer *out);
+void sample_equal_art(struct writer *out);
+void sample_equal_jdk6(struct writer *out);
+
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);
 /* A Perfetto trace with a heap graph of N objects. */

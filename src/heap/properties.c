@@ -11,9 +11,9 @@
 #define WRAPPERS_MOST 4
 
 static const struct {
-	const char *class, *names[3];
+	const char *class, *names[4];
 } sources[] = {
-	[SYSTEM_PROPERTIES] = { "java.lang.System", { "props", "unchangeableProps", NULL } },
+	[SYSTEM_PROPERTIES] = { "java.lang.System", { "props", "unchangeableProps", "systemProperties", NULL } },
 	[SYSTEM_ENVIRONMENT] = { "java.lang.ProcessEnvironment", { "theEnvironment", "theUnmodifiableEnvironment", NULL } },
 };
 

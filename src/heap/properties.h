@@ -2,7 +2,8 @@
 /*
  * properties: the system properties and the environment of the VM that was dumped, out of the maps that hold them:
  *   java.lang.System.props, a java.util.Properties: its `map` is a ConcurrentHashMap since JDK 9; before, and on Android,
- *   it is itself a Hashtable. `defaults` has more. Android has `unchangeableProps`, too.
+ *   it is itself a Hashtable. `defaults` has more. Android has `unchangeableProps`, too, and up to API 19 or so
+ *   `systemProperties` instead.
  *   java.lang.ProcessEnvironment.theEnvironment, a HashMap whose keys and values wrap a byte[] (on Windows Strings).
  * It is there only if the program asked for it.
  */
