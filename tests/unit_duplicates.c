@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is equal: whatever the number of threads, under hashes that all meet, in the background, and of a dump that is cut;
- * and maps of properties that are damaged. tests/mount-duplicates.sh has the comparison with what other files say.
+ * What is equal: whatever the number of threads, under hashes that all meet, in the background, and of a dump that is
+ * cut; and maps of properties that are damaged. tests/mount-duplicates.sh has the comparison with what other files say.
  */
 #include "fixture.h"
 #include "graph/equal.h"

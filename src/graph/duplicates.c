@@ -55,7 +55,8 @@ static int compare_texts(const struct string *a, const struct string *b)
 	const uint64_t count = a->units < b->units ? a->units : b->units;
 	const int shorter = a->units < b->units ? -1 : a->units > b->units;
 	if (a->coding == b->coding && a->coding != STRING_UTF16_LE) {
-		const int order = a->data == b->data ? 0 : memcmp(a->data, b->data, count * (a->coding == STRING_LATIN1 ? 1 : 2));
+		const size_t len = count * (a->coding == STRING_LATIN1 ? 1 : 2);
+		const int order = a->data == b->data ? 0 : memcmp(a->data, b->data, len);
 		return order ? order : shorter;
 	}
 	if (a->coding == b->coding && (a->data == b->data || !memcmp(a->data, b->data, count * 2)))
@@ -179,7 +180,8 @@ static bool suspect_array(const struct heap *heap, const struct object *object, 
 	const uint64_t len = (uint64_t)object->length * type_width(object->type, heap->id_width);
 	if (object->data_len < len)
 		return false; /* an array without its elements (tag C3) */
-	*suspect = (struct suspect){ of_type(hash_bytes(0, object->data, len), object->type), object->offset, object->offset };
+	const uint64_t hash = of_type(hash_bytes(0, object->data, len), object->type);
+	*suspect = (struct suspect){ hash, object->offset, object->offset };
 	return true;
 }
 

@@ -2,8 +2,8 @@
 /*
  * duplicates: which java.lang.Strings have equal texts, and which primitive arrays equal elements.
  *
- * All are hashed once by all cores, and what has one hash is then compared, since a hash alone proves nothing. That takes
- * 24 bytes a String, or array, while it is done; a few dozen for each content that several have are kept. Nothing is done
+ * All are hashed once by all cores, and what has one hash is then compared, since a hash alone proves nothing. That
+ * takes 24 bytes a String, or array, while it is done; 48 for each content that several have are kept. Nothing is done
  * before it is asked for, and then by a job, one for Strings and one for arrays: see job.h.
  */
 #ifndef HEAPFS_DUPLICATES_H

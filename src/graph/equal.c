@@ -245,9 +245,10 @@ static int gather(const struct search *search, struct contents *found)
 	if (!found->list)
 		return ENOMEM;
 	for (unsigned i = 0; i < BINS; i++) {
-		if (search->found[i].count)
-			memcpy(found->list + found->count, search->found[i].list, search->found[i].count * sizeof *found->list);
-		found->count += search->found[i].count;
+		const struct contents *bin = &search->found[i];
+		if (bin->count)
+			memcpy(found->list + found->count, bin->list, bin->count * sizeof *bin->list);
+		found->count += bin->count;
 	}
 	qsort(found->list, found->count, sizeof *found->list, search->ops->order);
 	return 0;

@@ -3,7 +3,7 @@
  * job: something that takes long, done once, at the first question, by a thread of its own.
  *
  * Nobody waits for it: who asks too early is told JOB_LATER and asks again when `changed` was called. Where there is no
- * `changed` to call, who asks first does it, and others wait. (The graph's builder does the like in stages: see graph.h.)
+ * `changed` to call, who asks first does it, and others wait. (The graph's builder does the like in stages: graph.h.)
  */
 #ifndef HEAPFS_JOB_H
 #define HEAPFS_JOB_H
@@ -32,8 +32,8 @@ struct job {
 void job_init(struct job *job, int (*work)(void *context, const _Atomic bool *cancel), void *context,
 	      void (*changed)(void *context), void *changed_context);
 /*
- * Sees to it that it is, or will be, done: 0, JOB_LATER, or an errno value: what the work says, or EIO where the dump is
- * not what it was, and so again each time.
+ * Sees to it that it is, or will be, done: 0, JOB_LATER, or an errno value: what the work says, or EIO where the dump
+ * is not what it was, and so again each time.
  */
 int job_need(struct job *job);
 /* Is it done, without an error? Asks for nothing. */

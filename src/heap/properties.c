@@ -14,25 +14,26 @@ static const struct {
 	const char *class, *names[4];
 } sources[] = {
 	[SYSTEM_PROPERTIES] = { "java.lang.System", { "props", "unchangeableProps", "systemProperties", NULL } },
-	[SYSTEM_ENVIRONMENT] = { "java.lang.ProcessEnvironment", { "theEnvironment", "theUnmodifiableEnvironment", NULL } },
+	[SYSTEM_ENVIRONMENT] = { "java.lang.ProcessEnvironment",
+				 { "theEnvironment", "theUnmodifiableEnvironment", NULL } },
 };
 
-/* The id in one of the statics; 0 if there is none. */
-static uint64_t source_id(const struct heap *heap, enum properties_of which, unsigned i)
+/* The id in the static of this name; 0 if there is none. */
+static uint64_t static_id(const struct heap *heap, const struct class *class, const char *name)
 {
-	const struct class *class = class_by_name(heap, sources[which].class);
 	struct static_walk found;
-	if (!class || !class->offset || !class_static(heap, class, sources[which].names[i], &found) || found.type != TYPE_OBJECT)
+	if (!class_static(heap, class, name, &found) || found.type != TYPE_OBJECT)
 		return 0;
 	return read_id(found.value, heap->id_width);
 }
 
 bool properties_exist(const struct heap *heap, enum properties_of which)
 {
-	if (heap_graph_of(heap))
+	const struct class *class = class_by_name(heap, sources[which].class);
+	if (heap_graph_of(heap) || !class || !class->offset)
 		return false; /* a heap graph has no texts */
 	for (unsigned i = 0; sources[which].names[i]; i++)
-		if (source_id(heap, which, i))
+		if (static_id(heap, class, sources[which].names[i]))
 			return true;
 	return false;
 }
@@ -93,7 +94,8 @@ static void read_chain(struct reader *reader, struct object entry)
 			add_entry(reader, &entry, &key);
 			if (!object_field(reader->heap, &entry, "next", &next))
 				return;
-		} else if (!object_field(reader->heap, &entry, "first", &next)) {
+		} else if (!object_field(reader->heap, &entry, "first", &next) &&
+			   !object_field(reader->heap, &entry, "next", &next)) {
 			return;
 		}
 		entry = next;
@@ -107,9 +109,18 @@ static void read_table(struct reader *reader, const struct object *table)
 	if (table->kind != OBJECT_OBJECT_ARRAY)
 		return;
 	value_walk_start(&walk, reader->heap, table);
-	for (unsigned i = 0; i < BUCKETS_MOST && !reader->error && reader->visited < ENTRIES_MOST && value_walk_next(&walk); i++)
+	for (unsigned i = 0; i < BUCKETS_MOST && value_walk_next(&walk); i++) {
+		if (reader->error || reader->visited >= ENTRIES_MOST)
+			return;
 		if (heap_find(reader->heap, read_id(walk.value, reader->heap->id_width), &entry))
 			read_chain(reader, entry);
+	}
+}
+
+/* Properties.map, or the `m` of an unmodifiable map and of a StringEnvironment. */
+static bool unwrap(const struct heap *heap, const struct object *map, struct object *inner)
+{
+	return object_field(heap, map, "map", inner) || object_field(heap, map, "m", inner);
 }
 
 /* A map of any kind that was named above, with the defaults behind it. */
@@ -119,9 +130,7 @@ static void read_map(struct reader *reader, struct object map)
 	struct object inner, table;
 	for (unsigned level = 0; level < DEFAULTS_MOST; level++) {
 		struct object at = map;
-		/* Properties.map, and the `m` of an unmodifiable map and of a StringEnvironment. */
-		for (unsigned i = 0; i < WRAPPERS_MOST && (object_field(heap, &at, "map", &inner) || object_field(heap, &at, "m", &inner));
-		     i++)
+		for (unsigned i = 0; i < WRAPPERS_MOST && unwrap(heap, &at, &inner); i++)
 			at = inner;
 		/* While a ConcurrentHashMap grows, each entry is in one of two tables. */
 		if (object_field(heap, &at, "table", &table))
@@ -162,9 +171,10 @@ static int compare_properties(const void *a, const void *b)
 int properties_read(const struct heap *heap, enum properties_of which, struct properties *properties)
 {
 	struct reader reader = { .heap = heap, .properties = properties };
+	const struct class *class = class_by_name(heap, sources[which].class);
 	*properties = (struct properties){ .list = NULL };
-	for (unsigned i = 0; sources[which].names[i]; i++) {
-		const uint64_t id = source_id(heap, which, i);
+	for (unsigned i = 0; class && class->offset && sources[which].names[i]; i++) {
+		const uint64_t id = static_id(heap, class, sources[which].names[i]);
 		struct object map;
 		if (id && heap_find(heap, id, &map))
 			read_map(&reader, map);

@@ -59,9 +59,9 @@ static void write_arrays(const struct node *node, uint64_t first, struct pages *
 	for (uint64_t i = first - 1; more && i < found->count; i++) {
 		const struct content *content = &found->list[i];
 		/* The hash is of fixed width, so that the table's size needs no element. */
-		text_printf(text, "%s[]\t%" PRIu32 "\t%016" PRIx64 "\t%" PRIu64 "\t%" PRIu64 "\t", type_name(content->type),
-			    content->length, pages_sizing(pages) ? 0 : content_hash(node->heap, content),
-			    content->count, content->wasted);
+		const uint64_t hash = pages_sizing(pages) ? 0 : content_hash(node->heap, content);
+		text_printf(text, "%s[]\t%" PRIu32 "\t%016" PRIx64 "\t", type_name(content->type), content->length, hash);
+		text_printf(text, "%" PRIu64 "\t%" PRIu64 "\t", content->count, content->wasted);
 		text_id(text, content->id);
 		text_putc(text, '\n');
 		more = pages_next(pages);

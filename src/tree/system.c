@@ -48,9 +48,10 @@ static void put_part(struct text *text, const struct heap *heap, const struct pr
 static void write_properties(const struct node *node, uint64_t first, struct pages *pages)
 {
 	struct text *text = &pages->text;
+	const enum properties_of which = node->kind == KIND_ENVIRONMENT ? SYSTEM_ENVIRONMENT : SYSTEM_PROPERTIES;
 	struct properties properties;
 	uint64_t left = ALL_MOST;
-	if (properties_read(node->heap, node->kind == KIND_ENVIRONMENT ? SYSTEM_ENVIRONMENT : SYSTEM_PROPERTIES, &properties)) {
+	if (properties_read(node->heap, which, &properties)) {
 		text->failed = true;
 		return;
 	}
