@@ -145,7 +145,13 @@ void requests_retry(void *context)
 	for (struct kept *kept = take_all(requests, false), *next; kept; kept = next) {
 		next = kept->next;
 		fuse_req_interrupt_func(kept->request.req, NULL, NULL);
-		requests_serve(requests, &kept->request);
+		pthread_mutex_lock(&requests->lock);
+		const bool ended = requests->ended;
+		pthread_mutex_unlock(&requests->lock);
+		if (ended)
+			fuse_reply_err(kept->request.req, ENODEV);
+		else
+			requests_serve(requests, &kept->request);
 		free_kept(kept);
 	}
 	answered(requests, false);

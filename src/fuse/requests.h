@@ -4,7 +4,8 @@
  *
  * Some answers need what is still being built (TREE_LATER). No thread waits for it: with two threads for all requests, two
  * that slept would freeze the whole mount. Such a request is kept here, and answered by the builder's thread when it has
- * got further. One that is interrupted meanwhile is answered with EINTR, those that are left at the end with ENODEV.
+ * got further. One that is interrupted meanwhile is answered with EINTR, those that are left at the end with ENODEV. (A second
+ * request for the same folder may wait in the kernel for the first: libfuse 3.14 cannot ask for parallel ones.)
  */
 #ifndef HEAPFS_REQUESTS_H
 #define HEAPFS_REQUESTS_H

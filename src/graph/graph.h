@@ -54,7 +54,7 @@ bool graph_has(const struct graph *graph, enum graph_stage stage);
 
 struct graph_progress {
 	enum graph_stage stage;	/* what is there */
-	bool started;
+	bool started, running;
 	int error;		/* or 0 */
 	const char *phase;	/* what the builder is at */
 	unsigned percent;	/* of everything */
@@ -78,6 +78,8 @@ struct held {
 /* False where the object is not in the dump any more. */
 bool graph_held(const struct graph *graph, uint32_t node, struct held *held);
 
+/* The dominator alone: a node, NODE_ROOT, or NODE_NONE for what is not strongly held. */
+uint32_t graph_dominator(const struct graph *graph, uint32_t node);
 /* Objects that a strongly held node retains, itself among them. */
 uint64_t graph_retained_objects(const struct graph *graph, uint32_t node);
 

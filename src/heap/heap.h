@@ -230,6 +230,10 @@ void value_walk_seek(struct value_walk *walk, uint64_t n);
 /* Where the first field of this name is in the data of an instance of `class`; -1 if it has none. */
 int32_t field_offset(const struct heap *heap, const struct class *class, const char *name, uint8_t type);
 
+/* The same for a field that `declaring`, which `class` extends, has itself or inherits: one of a subclass may hide it. */
+int32_t field_offset_of(const struct heap *heap, const struct class *class, const struct class *declaring, const char *name,
+			uint8_t type);
+
 /* Follows the reference field of this name; `to` may be `object`. False for null and for what is not there. */
 bool object_field(const struct heap *heap, const struct object *object, const char *name, struct object *to);
 

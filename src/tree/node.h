@@ -397,9 +397,9 @@ bool subject_of(const struct node *node, uint64_t *id, uint32_t *number);
 /*
  * Calls `each` for the references by which an object or class object refers to another, with the place of their bytes in the
  * file, the field's name or "[element]" (not NUL-terminated), and whether they hold it: a java.lang.ref.Reference's referent
- * does not. False without memory.
+ * does not. `each` returns false when it wants no more. False without memory.
  */
-typedef void reference_fn(void *context, uint64_t offset, const char *label, size_t len, bool holds);
+typedef bool reference_fn(void *context, uint64_t offset, const char *label, size_t len, bool holds);
 bool each_reference(const struct heap *heap, uint64_t owner, uint64_t wanted, reference_fn *each, void *context);
 bool lookup_graph_object(const struct node *folder, const char *name, struct node *child);
 bool up_graph_object(const struct node *folder, struct node *parent);
