@@ -329,6 +329,8 @@ const struct sample samples[] = {
 	{ "bitmaps-recycled", sample_bitmaps_recycled, "Bitmaps that are all recycled" },
 	{ "bitmaps-refused", sample_bitmaps_refused, "a picture that does not fit" },
 	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },
+	{ "threads", sample_threads, "threads, stacks and locals, whole and damaged" },
+	{ "many-threads", sample_many_threads, "5,000 threads" },
 };
 const size_t sample_count = sizeof samples / sizeof *samples;
 

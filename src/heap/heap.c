@@ -43,6 +43,7 @@ int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, const
 void heap_close(struct heap *heap)
 {
 	roots_close(heap);
+	threads_close(heap);
 	classes_close(heap);
 	scan_free(&heap->scan);
 	memset(heap, 0, sizeof *heap);

@@ -91,6 +91,7 @@ static const char readme[] =
 	"bitmaps/          Android: pictures; bitmaps.tsv has a line a Bitmap, and why one has none\n"
 	"duplicates/       Android: equal pictures, most wasted bytes first\n"
 	"roots/            what the VM itself holds\n"
+	"threads/          stack.txt of each thread, and links to what its frames hold\n"
 	"\n"
 	"Try, from this folder:\n"
 	"  head -20 classes.tsv | column -ts \"$(printf '\\t')\"     what fills the heap\n"
