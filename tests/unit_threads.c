@@ -371,6 +371,45 @@ static void long_names(void **state)
 	free(ids);
 }
 
+static uint64_t named_thread(struct vm *vm, uint64_t class, const char *name)
+{
+	return VM_NEW(vm, class, vm_string(vm, name));
+}
+
+/* As the serviceability agent writes them: all roots name the dummy trace, and hidden threads have none of their own. */
+static void matched_by_order(void **state)
+{
+	static const char *const names[] = { "main", "Service Thread", "C2 CompilerThread0", "C2", "work" };
+	static const uint64_t ids[] = { 1 };
+	(void)state;
+	for (unsigned variant = 0; variant < 4; variant++) {
+		struct opened o;
+		struct vm vm;
+		struct stack_trace trace;
+		vm_init(&vm, VM_JDK9, 8);
+		const uint64_t class = vm_define(&vm, "java/lang/Thread", vm.object, "name:L");
+		put_frame(&vm.names, 1, 0, 0, 0, 1, 1);
+		put_trace(&vm.names, 1, 0, NULL, 0);
+		for (uint32_t i = 0; i < (variant == 1 ? 2 : variant == 2 ? 4 : 3); i++)
+			put_trace(&vm.names, 2 + i, variant == 3 ? 1 : 1 + i, ids, i != 1);
+		for (uint32_t i = 0; i < 5; i++)
+			sub_root(&vm.heap, ROOT_THREAD_OBJ, named_thread(&vm, class, names[i]), 0, i + 1, 1);
+		opened_vm(&o, &vm, "JAVA PROFILE 1.0.2");
+		const struct threads *threads = heap_threads(&o.heaps[0]);
+		assert_int_equal(threads->matched, variant == 0);
+		assert_int_equal(threads->unclaimed, variant != 0);
+		static const uint32_t traces[] = { 2, 0, 0, 3, 4 };
+		for (uint32_t i = 0; i < 5; i++) {
+			const enum thread_stack whose =
+				thread_trace(&o.heaps[0], hprof_stacks(&o.hprof), &threads->list[i], &trace);
+			assert_int_equal(whose, !variant && traces[i] ? STACK_OWN : STACK_NONE);
+			if (whose == STACK_OWN)
+				assert_int_equal(trace.serial, traces[i]);
+		}
+		opened_close(&o);
+	}
+}
+
 /* Where no root names a thread, there is no folder. */
 static void without_threads(void **state)
 {
@@ -392,6 +431,7 @@ int main(void)
 		cmocka_unit_test(many_frames),	 cmocka_unit_test(threads_and_locals),
 		cmocka_unit_test(facts),	 cmocka_unit_test(texts),
 		cmocka_unit_test(long_names),	 cmocka_unit_test(without_threads),
+		cmocka_unit_test(matched_by_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,6 +321,7 @@ struct local_group {
 struct thread {
 	uint64_t id, offset;	/* of the Thread, of the id's bytes in its root */
 	uint32_t serial, trace;
+	bool matched;		/* the trace is that of its place, not of its root */
 	size_t first_group, group_count; /* by frame; FRAME_NONE is the last */
 };
 
@@ -335,6 +336,7 @@ struct threads {
 	struct local_group *groups;
 	size_t group_count;
 	bool unclaimed;		/* there are stack traces of threads that no thread's root names */
+	bool matched;		/* there were, and it was found whose they are */
 };
 /* NULL without memory, or where the file was cut meanwhile. */
 const struct threads *heap_threads(const struct heap *heap);

@@ -187,21 +187,79 @@ static int make_groups(struct threads *threads)
 	return 0;
 }
 
-/*
- * The serviceability agent numbers stack traces by the threads that it shows, and thread roots by all of them, so
- * that neither number leads from one to the other (HeapHprofBinWriter.java: every root has the dummy's trace).
- */
-static bool has_unclaimed(const struct heap *heap, const struct threads *threads, const struct stacks *stacks)
+/* Threads of the VM itself, which a stack trace is not written for (JavaThread::is_hidden_from_external_view()). */
+static bool is_hidden(const struct heap *heap, const struct thread *thread)
 {
+	static const char *const names[] = { "C1 CompilerThread", "C2 CompilerThread", "Monitor Deflation Thread",
+					     "Service Thread", "Sweeper thread" };
+	struct thread_facts facts;
+	struct string name;
+	thread_facts(heap, thread, &facts);
+	if (!thread_name(heap, &facts, &name))
+		return false;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t n = 0;
+		while (names[i][n] && n < name.units && string_unit(&name, n) == (uint8_t)names[i][n])
+			n++;
+		if (!names[i][n])
+			return true;
+	}
+	return false;
+}
+
+/* Thread numbers, by the thread serial of their trace less 1: of those that are not hidden, the first, the second … */
+static bool match_traces(const struct heap *heap, struct threads *threads, const struct stacks *stacks, uint32_t *order,
+			 uint32_t count)
+{
+	uint32_t seen = 0, matched = 0;
 	struct stack_trace trace;
 	for (uint32_t i = 0; i < threads->count; i++)
-		if (stack_trace(heap->hprof, stacks, threads->list[i].trace, &trace) && trace.thread)
-			return false;
-	for (size_t i = 0; i < stacks->traces.count; i++)
+		if (!is_hidden(heap, &threads->list[i])) {
+			if (seen == count)
+				return false;
+			order[seen++] = i;
+		}
+	for (size_t i = 0; i < stacks->traces.count && seen == count; i++) {
+		if (!stack_trace_at(heap->hprof, stacks->traces.entries[i].offset, &trace) || !trace.thread)
+			continue;
+		if (trace.thread > count || threads->list[order[trace.thread - 1]].matched)
+			break;
+		threads->list[order[trace.thread - 1]].matched = true;
+		matched++;
+	}
+	for (uint32_t i = 0; i < seen && matched != count; i++)
+		threads->list[order[i]].matched = false;
+	for (size_t i = 0; i < stacks->traces.count && matched == count; i++)
 		if (stack_trace_at(heap->hprof, stacks->traces.entries[i].offset, &trace) && trace.thread &&
-		    trace.count)
-			return !heap->android; /* ART's are of allocations */
-	return false;
+		    trace.thread <= count)
+			threads->list[order[trace.thread - 1]].trace = trace.serial;
+	return matched == count;
+}
+
+/*
+ * The serviceability agent numbers stack traces by the threads that it shows, and thread roots by all of them, each
+ * with the dummy's trace, so that no number leads from one to the other (HeapHprofBinWriter.java; seen of JDK 17). Both
+ * are in one order; where there are as many traces as threads that are not hidden, that tells whose they are.
+ */
+static void match_unclaimed(const struct heap *heap, struct threads *threads, const struct stacks *stacks)
+{
+	struct stack_trace trace;
+	uint32_t traces = 0;
+	bool frames = false;
+	for (uint32_t i = 0; i < threads->count; i++)
+		if (stack_trace(heap->hprof, stacks, threads->list[i].trace, &trace) && trace.thread)
+			return;
+	for (size_t i = 0; i < stacks->traces.count; i++)
+		if (stack_trace_at(heap->hprof, stacks->traces.entries[i].offset, &trace) && trace.thread) {
+			traces += traces < UINT32_MAX;
+			frames |= trace.count != 0;
+		}
+	if (!frames || heap->android) /* ART's are of allocations */
+		return;
+	uint32_t *order = traces <= threads->count ? malloc((traces + UINT64_C(1)) * sizeof *order) : NULL;
+	threads->matched = order && match_traces(heap, threads, stacks, order, traces);
+	threads->unclaimed = !threads->matched;
+	free(order);
 }
 
 static void free_threads(struct threads *threads)
@@ -243,7 +301,7 @@ static struct threads *make_threads(const struct heap *heap)
 		free_threads(threads);
 		return NULL;
 	}
-	threads->unclaimed = has_unclaimed(heap, threads, stacks);
+	match_unclaimed(heap, threads, stacks);
 	return threads;
 }
 
@@ -316,7 +374,7 @@ enum thread_stack thread_trace(const struct heap *heap, const struct stacks *sta
 		return STACK_NONE;
 	/* HotSpot up to 5 names trace 1 for all, which is a dummy without frames, as later ones write it too. The hprof
 	   agent's is that of the Thread's allocation, of thread 0 or of the thread that made it. */
-	if (trace->thread == thread->serial)
+	if (trace->thread == thread->serial || thread->matched)
 		return STACK_OWN;
 	return trace->count ? STACK_ORIGIN : STACK_NONE;
 }

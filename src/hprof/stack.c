@@ -41,7 +41,8 @@ static void sort_frames(struct stacks *stacks, uint64_t stride)
 {
 	size_t kept = 0;
 	uint64_t reach = 0;	/* the highest id so far */
-	qsort(stacks->frames, stacks->frame_count, sizeof *stacks->frames, compare_runs);
+	if (stacks->frame_count)
+		qsort(stacks->frames, stacks->frame_count, sizeof *stacks->frames, compare_runs);
 	for (size_t i = 0; i < stacks->frame_count; i++) {
 		struct frame_run run = stacks->frames[i];
 		if (kept && run.id <= reach) {

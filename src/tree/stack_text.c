@@ -22,6 +22,8 @@
 static void put_cut(struct text *text, const char *utf8, size_t len, size_t most)
 {
 	size_t cut = len;
+	if (!len)
+		return;
 	if (len > most)
 		for (cut = most; cut && ((uint8_t)utf8[cut] & 0xc0) == 0x80;)
 			cut--;
@@ -146,8 +148,10 @@ static const char *remark(const struct threads *threads, enum thread_stack stack
 {
 	if (stack == STACK_ORIGIN)
 		return "\t(no stack trace of this thread is in the dump; where it was made:)\n";
+	if (stack == STACK_OWN && trace->count)
+		return threads->matched ? "\t(by the order of threads; the dump does not say whose stack this is)\n" : "";
 	if (stack == STACK_OWN)
-		return trace->count ? "" : "\t(no Java frames)\n";
+		return "\t(no Java frames)\n";
 	return threads->unclaimed ? "\t(the dump has stack traces, but does not say whose they are)\n" :
 				    "\t(no stack trace of this thread is in the dump)\n";
 }
