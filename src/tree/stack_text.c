@@ -181,7 +181,7 @@ static void write_head(struct text *text, const struct heap *heap, const struct 
 	if (facts.found) {
 		text_puts(text, " class=");
 		put_cut(text, facts.object.class->name.text, facts.object.class->name.len, NAME_LONGEST);
-	} else {
+	} else if (!in_dump(heap, thread->id)) {
 		text_puts(text, " (not in the dump)");
 	}
 	if (facts.carrier)
