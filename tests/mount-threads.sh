@@ -182,6 +182,36 @@ if mount_dump "$(sample many-threads)"; then
 	cd /
 	unmount
 fi
+### A Perfetto heap graph: two threads and an object in a frame, of which the graph does not say whose it is
+make_graph() {
+	python3 - "$1" <<-'END'
+		import sys
+		def varint(n):
+		    return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+		def number(field, n):
+		    return varint(field << 3) + varint(n)
+		def message(field, body):
+		    return varint(field << 3 | 2) + varint(len(body)) + body
+		graph = number(1, 42)
+		graph += message(7, message(1, varint(1000) + varint(1002)) + number(2, 8))
+		graph += message(7, message(1, varint(1004)) + number(2, 3))
+		graph += message(9, number(1, 1) + message(3, b"java.lang.Object") + number(4, 8) + number(7, 2))
+		graph += message(9, number(1, 2) + message(3, b"java.lang.Thread") + number(4, 16) + number(5, 1) + number(7, 2))
+		for id in (1000, 1002, 1004):
+		    graph += message(2, number(1, id) + number(2, 2) + number(3, 16))
+		packet = number(8, 10**9) + number(10, 7) + message(56, graph + number(5, 0))
+		open(sys.argv[1], "wb").write(message(1, packet))
+	END
+}
+if ! command -v python3 >/dev/null; then
+	skip "heap graph" "there is no python3"
+elif make_graph "$tmp/graph.pftrace" && mount_dump "$tmp/graph.pftrace"; then
+	is "heap graph: threads, as roots say" "$(cd "$mnt/threads" && find . -mindepth 1 | sort | tr '\n' ' ')" \
+		"./1-unnamed ./1-unnamed/stack.txt ./1-unnamed/thread ./2-unnamed ./2-unnamed/stack.txt ./2-unnamed/thread "
+	is "heap graph: of which it knows no more" "$(heads | tr '\n' ' ')" \
+		"\"\" object=0x1f40 class=java.lang.Thread \"\" object=0x1f50 class=java.lang.Thread "
+	unmount
+fi
 if mount_dump "$(sample jdk8)"; then
 	check "a dump whose roots name no thread has no threads/" absent "$mnt/threads"
 	unmount
