@@ -16,6 +16,10 @@ sum() {
 	awk '{ sum += $1 } END { printf "%d\n", sum }' "$1"
 }
 
+was_asked_for() {
+	! grep -q "not asked for" "$mnt/graph/progress.txt"
+}
+
 ### Nothing is built before it is asked for
 
 big=$tmp/big.hprof
@@ -42,7 +46,7 @@ for n in 1 2 3 4; do
 	waiting="$waiting $!"
 done
 started="$started$waiting"
-until_true sh -c '! grep -q "not asked" "$1/graph/progress.txt"' sh "$mnt"
+until_true was_asked_for
 before=$(state)
 check "while it is built: other files can be read" test "$(value objects)" -ge 4000000
 first=${waiting# }
@@ -75,15 +79,14 @@ until_true test -d "$mnt/graph"
 cat "$mnt/graph/summary.txt" >"$tmp/waited" 2>&1 &
 waiter=$!
 started="$started $waiter"
-until_true sh -c '! grep -q "not asked" "$1/graph/progress.txt"' sh "$mnt"
+until_true was_asked_for
 kill -TERM "$server"
 rc=0
 wait "$waiter" || rc=$?
 is "ended while it is built: who waits is told, or had the answer" "$([ "$rc" -ne 0 ] || [ -s "$tmp/waited" ] && echo yes)" yes
-check "ended while it is built: the server is gone" until_true sh -c '! grep -qF "$1" /proc/self/mountinfo' sh "$mnt"
 rc=0
 wait "$server" || rc=$?
-is "ended while it is built: its exit status" "$rc" 0
+is "ended while it is built: its exit status, and it is gone" "$rc $(mounts_left)" "0 "
 
 ### In temporary files it is the same
 
@@ -178,7 +181,7 @@ mount_dump "$(sample sample)" || exit 1
 cd "$mnt/graph"
 activity=$(sed -n 2p "$mnt/classes/com.example.app.MainActivity/instances.tsv" | cut -f 1)
 is "graph.d of an object" "$(readlink "$(object "$activity")/graph.d")" "../../../../graph/objects/$activity"
-is "graph.d of a class" "$(cd "$mnt/classes/com.example.app.Tracker/graph.d" && ls | tr '\n' ' ')" \
+is "graph.d of a class" "$(cd "$mnt/classes/com.example.app.Tracker/graph.d" && printf '%s ' *)" \
 	"path-to-root.txt referrers referrers.tsv retained.txt "
 tracker=$(awk -F '\t' '$1 == "com.example.app.Tracker" { print $2 }' "$mnt/classes.tsv")
 is "path-to-root.txt" "$(cat "objects/$activity/path-to-root.txt")" "path 1 of 1: 2 objects
@@ -203,6 +206,8 @@ is "the tables' columns" "$(cat "$tmp/heads")" "==> classes.tsv <==
 class${TAB}id${TAB}instances${TAB}shallow${TAB}retained${TAB}native${TAB}unreachable
 ==> dominators.tsv <==
 id${TAB}class${TAB}shallow${TAB}retained${TAB}retained_objects${TAB}dominator
+==> leaks.tsv <==
+id${TAB}class${TAB}kind${TAB}reason${TAB}retained${TAB}path
 ==> unreachable.tsv <==
 class${TAB}id${TAB}objects${TAB}shallow"
 is "classes.tsv: a line a class" "$(tail -n +2 classes.tsv | wc -l)" "$(tail -n +2 "$mnt/classes.tsv" | wc -l)"
@@ -210,7 +215,28 @@ is "summary.txt: all objects" "$(grep ' objects: ' summary.txt | sed 's/.*: //' 
 cd /
 unmount
 
-# A referrer of more objects than a folder shows at once: its links lie in parts.
+# More referrers than a folder shows at once: their links lie in parts.
+mount_dump "$(sample hub)" || exit 1
+hub=$mnt/graph/objects/$(sed -n 2p "$mnt/classes/test.Hub/instances.tsv" | cut -f 1)
+is "5,000 referrers: in parts" "$(find "$hub/referrers" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | paste -sd ' ' -)" "0000 2048 4096"
+is "5,000 referrers: links" "$(find "$hub/referrers" -type l | wc -l) $(find "$hub/referrers/4096" -type l | wc -l)" "5000 904"
+tail -n +2 "$hub/referrers.tsv" | cut -f 1 | sort >"$tmp/table"
+find "$hub/referrers" -type l -printf '%f\n' | sort >"$tmp/links"
+check "5,000 referrers: those of the table" cmp "$tmp/table" "$tmp/links"
+is "5,000 referrers: each link leads to its object" "$(find "$hub/referrers/2048" -type l -printf '%f %l\n' |
+	awk '{ sub(/.*\//, "", $2); if ($1 != $2) print }')" ""
+is "5,000 referrers: the shortest path" "$(head -n 4 "$hub/path-to-root.txt" | cut -f 1,2)" "path 1 of 10: 3 objects
+root: jni-global${TAB}java.lang.Object[]
+[0]${TAB}test.Spoke
+.hub${TAB}test.Hub"
+last=$mnt/graph/objects/$(sed -n 2p "$mnt/classes/test.Node/instances.tsv" | cut -f 1)
+is "a list of 200,000: the path to its end" "$(wc -l <"$last/path-to-root.txt") $(sed -n 1p "$last/path-to-root.txt")" \
+	"200002 path 1 of 1: 200001 objects"
+is "a list of 200,000: in pieces it is the same" "$(dd if="$last/path-to-root.txt" bs=7777 status=none | md5sum)" \
+	"$(md5sum <"$last/path-to-root.txt")"
+unmount
+
+# Of whatever the roots hold: as many links as referrers.
 mount_dump "$(sample jvm)" || exit 1
 most=$(find "$mnt/roots" -type l | head -n 300 | while read -r link; do
 	id=${link##*/}

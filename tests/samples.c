@@ -293,9 +293,32 @@ static void make_nodata_type_0(struct writer *out)
 	finish_whole(&b, out);
 }
 
+/* One object that 5,000 others refer to, and a list of 200,000 nodes. */
+static void make_hub(struct writer *out)
+{
+	enum { SPOKES = 5000, NODES = 200000 };
+	struct vm vm;
+	uint64_t *objects = calloc(SPOKES + 1, sizeof *objects), node = 0;
+	writer_init(out, 8);
+	vm_init(&vm, VM_JDK9, 8);
+	const uint64_t spoke = vm_define(&vm, "test.Spoke", vm.object, "hub:L"), class = vm_define(&vm, "test.Node", vm.object, "next:L");
+	const uint64_t hub = VM_NEW(&vm, vm_define(&vm, "test.Hub", vm.object, ""), 0);
+	for (unsigned i = 0; i < SPOKES; i++)
+		objects[i] = VM_NEW(&vm, spoke, hub);
+	for (unsigned i = 0; i < NODES; i++)
+		node = VM_NEW(&vm, class, node);
+	objects[SPOKES] = node;
+	vm_root(&vm, ROOT_JNI_GLOBAL, vm_object_array(&vm, vm_define(&vm, "java.lang.Object[]", vm.object, ""), objects, SPOKES + 1));
+	vm_finish(&vm, "JAVA PROFILE 1.0.2", out);
+	free(objects);
+}
+
 const struct sample samples[] = {
+	{ "hub", make_hub, "an object that 5,000 refer to; a list of 200,000 nodes" },
 	{ "sample", sample_android, "an Android app with pictures" },
 	{ "jvm", sample_jvm, "every oddity of names, strings and references" },
+	{ "leaks-android", sample_leaks_android, "what has ended and is held, of each kind, and what looks alike" },
+	{ "leaks-jvm", sample_leaks_jvm, "what dominates much; class loaders that one thread or static has" },
 	{ "jdk8", make_jdk8, "Strings as char[]; one HEAP_DUMP, 1.0.1" },
 	{ "jdk6", make_jdk6, "Strings with offset and count, 4-byte ids" },
 	{ "bigendian", make_big_endian, "UTF-16 in byte[] of a big-endian machine" },
@@ -328,6 +351,10 @@ const struct sample samples[] = {
 	{ "bitmaps-large", sample_bitmaps_large, "the same, each of many pages" },
 	{ "bitmaps-recycled", sample_bitmaps_recycled, "Bitmaps that are all recycled" },
 	{ "bitmaps-refused", sample_bitmaps_refused, "a picture that does not fit" },
+	{ "collections", sample_collections, "collections of JDK 8 and later" },
+	{ "collections-6", sample_collections_6, "those that JDK 6 kept in other ways" },
+	{ "collections-android", sample_collections_android, "Harmony's and android.util's" },
+	{ "collections-broken", sample_collections_broken, "maps that run in circles, lie, or lack their table" },
 	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },
 	{ "threads", sample_threads, "threads, stacks and locals, whole and damaged" },
 	{ "many-threads", sample_many_threads, "5,000 threads" },

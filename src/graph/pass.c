@@ -30,13 +30,6 @@ static enum strength reference_strength(const struct heap *heap, const struct cl
 	return WEAK;
 }
 
-static bool extends(const struct heap *heap, const struct class *class, const struct class *ancestor)
-{
-	while (class && class != ancestor)
-		class = class_super(heap, class);
-	return class && ancestor;
-}
-
 struct place {
 	const struct field *field;
 	uint32_t at;
@@ -124,7 +117,7 @@ static int find_shapes(struct shapes *shapes)
 			shape->elements = true;
 		if (has_instances(class)) {
 			shape->size = heap_graph_of(heap) ? 0 : class->size; /* in a heap graph they may differ */
-			if (extends(heap, class, reference)) {
+			if (class_extends(heap, class, reference)) {
 				shape->referent = find_referent(heap, class, reference);
 				shape->strength = (uint8_t)reference_strength(heap, class);
 			}

@@ -111,9 +111,6 @@ static int retained_by_class(struct graph *graph)
 
 /* --- what only a pass over the heap can tell --- */
 
-/* Objects looked up at a time, as in build.c. */
-#define GATHERED 64
-
 struct classed {
 	uint64_t places[GATHERED], sizes[GATHERED];
 	uint32_t classes[GATHERED], nodes[GATHERED];

@@ -9,6 +9,8 @@
 #include <time.h>
 
 #define REFERRERS_KEPT 8
+/* Objects or references looked up at a time: where objects lie at random, each step brings near what the next one needs. */
+#define GATHERED 64
 
 /* A stretch of forward.targets that one chunk of objects filled. */
 struct stretch {
@@ -84,8 +86,11 @@ static inline uint32_t known_number(const struct graph *graph, uint64_t place)
 	return node;
 }
 
-/* How firmly a node is held. */
+/* How firmly a node is held, or all with this number in the search. */
 enum strength node_strength(const struct graph *graph, uint32_t node);
+enum strength number_strength(const struct graph *graph, uint32_t number);
+/* Number in the search of a node, or of what holds a leaf; 0: unreachable. */
+uint32_t holder_number(const struct graph *graph, uint32_t node);
 
 /* Takes note of what is done next. */
 void graph_phase(struct graph *graph, const char *phase);
@@ -93,8 +98,9 @@ int graph_pass(struct graph *graph, int (*chunk)(void *context, unsigned thread,
 	       void *context);
 
 /* The stages. 0 or errno. */
-int build_references(struct graph *graph);	/* build.c */
-int build_dominators(struct graph *graph);
+int build_references(struct graph *graph);	/* references.c */
+int search_strengths(struct graph *graph);	/* strength.c; a part of: */
+int build_dominators(struct graph *graph);	/* sizes.c */
 int build_paths(struct graph *graph);		/* paths.c */
 int build_classes(struct graph *graph);		/* retained.c */
 int build_retainers(struct graph *graph);	/* retainers.c */

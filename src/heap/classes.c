@@ -498,6 +498,13 @@ bool static_walk_next(struct static_walk *walk)
 	return walk->value != NULL;
 }
 
+bool class_extends(const struct heap *heap, const struct class *class, const struct class *ancestor)
+{
+	while (class && class != ancestor)
+		class = class_super(heap, class);
+	return class && ancestor;
+}
+
 bool class_static(const struct heap *heap, const struct class *class, const char *name, struct static_walk *found)
 {
 	static_walk_start(found, heap, class, false);

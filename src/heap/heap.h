@@ -98,6 +98,7 @@ struct heap {
 	int32_t string_value, string_coder, string_offset, string_count;
 	struct roots *_Atomic roots; /* made at first use */
 	struct threads *_Atomic threads; /* likewise */
+	struct collections *_Atomic collections; /* made at first use; see collections.h */
 };
 
 struct heap_options {
@@ -135,6 +136,9 @@ static inline const struct class *class_super(const struct heap *heap, const str
 {
 	return class->super == CLASS_NONE ? NULL : &heap->classes[class->super];
 }
+
+/* Is it `ancestor`, or below it? False for NULL. */
+bool class_extends(const struct heap *heap, const struct class *class, const struct class *ancestor);
 
 /* Its own instance fields, parts.field_count of them; NULL without memory or without fields. */
 const struct field *class_fields(const struct heap *heap, const struct class *class);

@@ -48,7 +48,7 @@ static const struct retainer *below(const struct graph *graph, uint32_t node, si
 	}
 	*count = ends[1] - ends[0];
 	*count = *count < ENTRIES_MOST ? *count : ENTRIES_MOST;
-	return all->list + ends[0];
+	return *count ? all->list + ends[0] : NULL;
 }
 
 static void put_name(struct text *text, const struct heap *heap, uint64_t id)

@@ -118,6 +118,7 @@ const struct kind_row kinds[KIND_COUNT] = {
 			       .needs = GRAPH_CLASSES },
 	[KIND_DOMINATORS_TSV] = { FILE_, KEY_DUMP, "dominators.tsv", KIND_GRAPH, .pages = &largest_pages,
 				  .needs = GRAPH_RETAINERS },
+	[KIND_LEAKS] = { FILE_, KEY_DUMP, "leaks.tsv", KIND_GRAPH, .pages = &leaks_pages, .needs = GRAPH_RETAINERS },
 	[KIND_GRAPH_OBJECTS] = { FOLDER, KEY_DUMP, "objects", KIND_GRAPH, .lookup = lookup_graph_object },
 	[KIND_GRAPH_OBJECT] = { FOLDER, KEY_OFFSET, .up = up_graph_object },
 	[KIND_OBJECT_GRAPH] = { LINK, KEY_OFFSET, "graph.d", KIND_OBJECT, .depth = 4, .target = target_object_graph },
@@ -147,6 +148,11 @@ const struct kind_row kinds[KIND_COUNT] = {
 				  .attributes = dominator_attributes },
 	[KIND_DOMINATORS_REST] = { FILE_, KEY_DUMP, .made = &dominator_made, .needs = GRAPH_RETAINERS,
 				   .attributes = dominator_attributes },
+
+	/* What collections hold. */
+	[KIND_ENTRIES] = { FILE_, KEY_OFFSET, "entries.tsv", KIND_OBJECT, has_entries, .pages = &entries_pages },
+	[KIND_COLLECTIONS] = { FOLDER, KEY_DUMP, "collections", KIND_DUMP, shows_collections },
+	[KIND_COLLECTIONS_TSV] = { FILE_, KEY_DUMP, "collections.tsv", KIND_COLLECTIONS, .pages = &collections_pages },
 
 	/* The key of what is of a thread is where its root's id is, that of a local and of what holds some where the id of
 	   their first one's root is. Links are at many depths, so their targets say how far up it is. */

@@ -115,6 +115,10 @@ enum kind {
 	KIND_DOMINATOR_SELF,
 	KIND_DOMINATOR_REST,
 	KIND_DOMINATORS_REST,
+	KIND_LEAKS,
+	KIND_ENTRIES,
+	KIND_COLLECTIONS,
+	KIND_COLLECTIONS_TSV,
 	KIND_THREADS,
 	KIND_THREAD_PART,
 	KIND_THREAD,
@@ -195,6 +199,14 @@ struct kind_row {
 };
 extern const struct kind_row kinds[KIND_COUNT];
 
+/* The paths that were asked for last. See paths.c. */
+struct path_cache {
+	pthread_mutex_t lock;
+	struct paths *last;
+};
+void path_cache_init(struct path_cache *cache);
+void path_cache_free(struct path_cache *cache);
+
 struct tree_dump {
 	struct heap *heap;
 	uint64_t first_class;	/* number of its first class, over all dumps */
@@ -205,6 +217,9 @@ struct tree_dump {
 	struct bitmaps *_Atomic bitmaps; /* made at first use */
 	struct graph *graph;
 	struct natives *_Atomic natives; /* made at first use */
+	struct leaks *_Atomic leaks;
+	struct path_cache paths;
+	struct collection_lines *_Atomic collections; /* made at first use */
 };
 
 /* Compressed pictures. See bitmaps.c. */
@@ -222,6 +237,22 @@ struct encoded_cache {
 void encoded_cache_init(struct encoded_cache *cache);
 void encoded_cache_free(struct encoded_cache *cache);
 
+/* Walks over collections, where reads of their entries ended. See collections.c. */
+#define WALKS_KEPT 16
+struct walk_cache {
+	pthread_mutex_t lock;
+	uint64_t clock;
+	struct kept_walk {
+		const struct heap *heap;
+		uint64_t key;		/* of the entries' node */
+		uint64_t epoch;		/* of the input */
+		uint64_t used;		/* when, by the clock */
+		struct collection_walk *walk;
+	} kept[WALKS_KEPT];
+};
+void walk_cache_init(struct walk_cache *cache);
+void walk_cache_free(struct walk_cache *cache);
+
 struct tree {
 	struct tree_source source;
 	bool several_files;	/* the dumps are of more than one HPROF file */
@@ -234,6 +265,7 @@ struct tree {
 	struct timespec time;
 	struct pages_cache cache;
 	struct encoded_cache encoded;
+	struct walk_cache walks;
 };
 
 static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
@@ -383,6 +415,12 @@ bool target_referrer(const struct node *link, struct text *text);
 
 /* paths.c */
 extern const struct pages_ops path_pages;
+/* The shortest way from a root, in one cell of a table. */
+void put_short_path(struct text *text, const struct node *file, uint32_t node);
+
+/* leaks.c */
+extern const struct pages_ops leaks_pages;
+void leaks_close(struct leaks *leaks);
 
 /* dominators.c */
 extern const struct made_ops dominator_made;
@@ -419,6 +457,11 @@ bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 
 /* bitmap_tables.c */
 extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
+
+/* collections.c */
+extern const struct pages_ops entries_pages, collections_pages;
+bool has_entries(const struct node *node), shows_collections(const struct node *node);
+void collection_lines_free(struct collection_lines *lines);
 
 /* roots.c */
 void list_roots(const struct node *folder, uint64_t from, struct listing *listing);

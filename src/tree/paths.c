@@ -24,6 +24,8 @@ struct path {
 };
 
 struct paths {
+	uint32_t end;
+	unsigned users;		/* counted under the lock of what keeps them */
 	struct path list[PATHS_MOST];
 	unsigned count;
 };
@@ -32,6 +34,27 @@ static void free_paths(struct paths *paths)
 {
 	for (unsigned i = 0; i < paths->count; i++)
 		free(paths->list[i].nodes);
+}
+
+void path_cache_init(struct path_cache *cache)
+{
+	*cache = (struct path_cache){ .last = NULL };
+	pthread_mutex_init(&cache->lock, NULL);
+}
+
+/* With the lock held, or when nobody is left. */
+static void put_paths_locked(struct paths *paths)
+{
+	if (!paths || --paths->users)
+		return;
+	free_paths(paths);
+	free(paths);
+}
+
+void path_cache_free(struct path_cache *cache)
+{
+	put_paths_locked(cache->last);
+	pthread_mutex_destroy(&cache->lock);
 }
 
 /* Adds the way that ends with `last`, and with `end` behind it unless that is NODE_NONE. False without memory. */
@@ -201,6 +224,33 @@ static bool add_further(const struct node *file, struct paths *paths, uint32_t e
 	return whole;
 }
 
+/* The paths to `end`, those asked for last from what is kept: a long one is read in many pieces. NULL without memory. */
+static struct paths *get_paths(const struct node *file, uint32_t end)
+{
+	struct path_cache *cache = &node_dump(file)->paths;
+	pthread_mutex_lock(&cache->lock);
+	struct paths *paths = cache->last && cache->last->end == end ? cache->last : NULL;
+	if (paths)
+		paths->users++;
+	pthread_mutex_unlock(&cache->lock);
+	if (paths)
+		return paths;
+	paths = calloc(1, sizeof *paths);
+	if (!paths)
+		return NULL;
+	*paths = (struct paths){ .end = end, .users = 2 };
+	if (!add_path(node_graph(file), paths, end, NODE_NONE) || !add_further(file, paths, end)) {
+		free_paths(paths);
+		free(paths);
+		return NULL;
+	}
+	pthread_mutex_lock(&cache->lock);
+	put_paths_locked(cache->last);
+	cache->last = paths;
+	pthread_mutex_unlock(&cache->lock);
+	return paths;
+}
+
 /* --- the text --- */
 
 static void put_roots(struct text *text, const struct node *file, uint64_t id)
@@ -219,6 +269,16 @@ static void put_roots(struct text *text, const struct node *file, uint64_t id)
 		text_puts(text, "root: loaded class");
 }
 
+/* ".next", "[3]", "<super>": how one object holds another. */
+static void put_field(struct text *text, const struct heap *heap, uint64_t owner, uint64_t id)
+{
+	char *field = field_of(heap, owner, id);
+	if (field && *field != '[' && *field != '<')
+		text_putc(text, '.');
+	text_escaped(text, field ? field : "?", field ? strlen(field) : 1);
+	free(field);
+}
+
 static void put_step(struct text *text, const struct node *file, const struct path *path, size_t i)
 {
 	const struct graph *graph = node_graph(file);
@@ -229,11 +289,7 @@ static void put_step(struct text *text, const struct node *file, const struct pa
 	if (!i) {
 		put_roots(text, file, id);
 	} else {
-		char *field = field_of(heap, graph_id(graph, path->nodes[i - 1]), id);
-		if (field && *field != '[' && *field != '<')
-			text_putc(text, '.');
-		text_escaped(text, field ? field : "?", field ? strlen(field) : 1);
-		free(field);
+		put_field(text, heap, graph_id(graph, path->nodes[i - 1]), id);
 	}
 	text_putc(text, '\t');
 	put_class_of(text, heap, id);
@@ -246,12 +302,45 @@ static void put_step(struct text *text, const struct node *file, const struct pa
 	text_putc(text, '\n');
 }
 
+/* Steps of a path in one cell: the first ones, and the last. */
+#define SHORT_FIRST 6
+#define SHORT_LAST 6
+
+void put_short_path(struct text *text, const struct node *file, uint32_t node)
+{
+	const struct graph *graph = node_graph(file);
+	struct paths paths = { .count = 0 };
+	if (graph_before(graph, node) == NODE_NONE) {
+		text_putc(text, '-');
+		return;
+	}
+	text->failed |= !add_path(graph, &paths, node, NODE_NONE);
+	const struct path *path = &paths.list[0];
+	for (size_t i = 0; i < path->count && !text->failed; i++) {
+		const uint64_t id = graph_id(graph, path->nodes[i]);
+		if (i == SHORT_FIRST && path->count > SHORT_FIRST + SHORT_LAST) {
+			text_printf(text, " … %zu more …", path->count - SHORT_FIRST - SHORT_LAST);
+			i = path->count - SHORT_LAST - 1;
+			continue;
+		}
+		if (!i)
+			put_roots(text, file, id);
+		else
+			put_field(text, file->heap, graph_id(graph, path->nodes[i - 1]), id);
+		text_putc(text, ' ');
+		put_class_of(text, file->heap, id);
+		if (i + 1 < path->count)
+			text_putc(text, ' ');
+	}
+	free_paths(&paths);
+}
+
 /* A piece is a line; the first of each path has its heading before it. */
 static void write_paths(const struct node *file, uint64_t first, struct pages *pages)
 {
 	const struct graph *graph = node_graph(file);
 	struct text *text = &pages->text;
-	struct paths paths = { .count = 0 };
+	struct path_cache *cache = &node_dump(file)->paths;
 	uint64_t id, before = 0;
 	uint32_t end;
 	if (!subject_of(file, &id, &end))
@@ -263,19 +352,22 @@ static void write_paths(const struct node *file, uint64_t first, struct pages *p
 		}
 		return;
 	}
-	text->failed |= !add_path(graph, &paths, end, NODE_NONE) || !add_further(file, &paths, end);
-	bool more = !text->failed;
-	for (unsigned i = 0; i < paths.count && more; i++) {
-		const struct path *path = &paths.list[i];
+	struct paths *paths = get_paths(file, end);
+	text->failed |= !paths;
+	bool more = paths != NULL;
+	for (unsigned i = 0; more && i < paths->count; i++) {
+		const struct path *path = &paths->list[i];
 		for (size_t step = first > before ? (size_t)(first - before) : 0; step < path->count && more; step++) {
 			if (!step)
-				text_printf(text, "%spath %u of %u: %zu objects\n", i ? "\n" : "", i + 1, paths.count, path->count);
+				text_printf(text, "%spath %u of %u: %zu objects\n", i ? "\n" : "", i + 1, paths->count, path->count);
 			put_step(text, file, path, step);
 			more = pages_next(pages);
 		}
 		before += path->count;
 	}
-	free_paths(&paths);
+	pthread_mutex_lock(&cache->lock);
+	put_paths_locked(paths);
+	pthread_mutex_unlock(&cache->lock);
 }
 
 const struct pages_ops path_pages = { .step = PATH_STEP, .write = write_paths };

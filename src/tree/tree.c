@@ -492,6 +492,7 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->time = (struct timespec){ (time_t)(time_ms / 1000), (long)(time_ms % 1000) * 1000000 };
 	pages_cache_init(&tree->cache);
 	encoded_cache_init(&tree->encoded);
+	walk_cache_init(&tree->walks);
 	tree->dumps = calloc(heap_count, sizeof *tree->dumps);
 	tree->dump_count = tree->dumps ? heap_count : 0;
 	uint64_t first_class = 0;
@@ -501,6 +502,7 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->dumps[i].heap = &heaps[i];
 		tree->dumps[i].first_class = first_class;
 		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);
+		path_cache_init(&tree->dumps[i].paths);
 		tree->dumps[i].graph = graph_open(&heaps[i], &options->graph);
 		first_class += heaps[i].class_count;
 		if (!tree->dumps[i].graph || name_classes(&tree->dumps[i])) {
@@ -527,9 +529,14 @@ void tree_close(struct tree *tree)
 		bitmaps_close(atomic_load(&dump->bitmaps));
 		graph_close(dump->graph);
 		natives_close(atomic_load(&dump->natives));
+		leaks_close(atomic_load(&dump->leaks));
+		if (dump->heap)
+			path_cache_free(&dump->paths);
+		collection_lines_free(atomic_load(&dump->collections));
 	}
 	free(tree->dumps);
 	pages_cache_free(&tree->cache);
 	encoded_cache_free(&tree->encoded);
+	walk_cache_free(&tree->walks);
 	free(tree);
 }
