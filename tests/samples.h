@@ -46,6 +46,10 @@ void sample_collections(struct writer *out);
 void sample_collections_6(struct writer *out);
 void sample_collections_android(struct writer *out);
 void sample_collections_broken(struct writer *out);
+/* Equal contents. See sample_equal.c, which says what is equal to what. */
+void sample_equal(struct writer *out);
+void sample_equal_art(struct writer *out);
+void sample_equal_jdk6(struct writer *out);
 
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);

@@ -28,6 +28,8 @@ struct requests {
 	pthread_mutex_t lock;
 	struct kept *first;
 	uint64_t generation;	/* how often something was finished */
+	unsigned answering;	/* threads that answer what was kept */
+	pthread_cond_t answered;
 	bool ended;
 };
 
@@ -36,7 +38,8 @@ void requests_init(struct requests *requests);
 void requests_serve(struct requests *requests, const struct request *request);
 /* Something is finished: answers all that can be answered now. Of type graph_options.changed. */
 void requests_retry(void *requests);
-/* Answers what is left, and from now on whatever would be kept. */
+/* Answers what is left, and from now on whatever would be kept. When it returns, nobody answers any more, so that the session
+   may go. */
 void requests_end(struct requests *requests);
 void requests_destroy(struct requests *requests);
 

@@ -13,6 +13,7 @@
 #define HEAPFS_GRAPH_H
 
 #include "graph/dominators.h"
+#include "graph/job.h"
 #include "graph/numbers.h"
 #include "graph/pass.h"
 
@@ -23,7 +24,7 @@
 enum graph_stage { GRAPH_NOTHING, GRAPH_DOMINATORS, GRAPH_PATHS, GRAPH_CLASSES, GRAPH_RETAINERS };
 
 /* Of graph_need(): it is being built. */
-#define GRAPH_LATER (-1)
+#define GRAPH_LATER JOB_LATER
 
 struct graph_options {
 	unsigned threads;

@@ -265,6 +265,10 @@ struct string {
 void strings_open(struct heap *heap);
 /* The text of a java.lang.String; false if the object is none or its characters are not in the dump. */
 bool heap_string(const struct heap *heap, const struct object *object, struct string *string);
+/* Its two steps: what a java.lang.String's `value` leads to, and which of that array's elements are the text. */
+bool string_array(const struct heap *heap, const struct object *object, struct object *array);
+bool string_of_array(const struct heap *heap, const struct object *object, const struct object *array,
+		     struct string *string);
 
 /* The text of a static String. */
 bool class_string(const struct heap *heap, const struct class *class, const char *name, struct string *string);
@@ -288,6 +292,8 @@ static inline const struct heap_graph *heap_graph_of(const struct heap *heap)
 /* 0, or -1 without memory. */
 int sizes_open(struct heap *heap);
 uint64_t array_size(const struct heap *heap, uint8_t type, uint64_t length);
+/* Is this array no object of the VM, but a part of one, as which ART writes it? */
+bool is_synthetic(const struct heap *heap, const struct object *array);
 
 /* --- GC roots (roots.c) --- */
 

@@ -11,6 +11,7 @@
 
 #include "android/bitmap.h"
 #include "android/native.h"
+#include "graph/duplicates.h"
 #include "graph/graph.h"
 #include "tree/name.h"
 #include "tree/pages.h"
@@ -119,6 +120,11 @@ enum kind {
 	KIND_ENTRIES,
 	KIND_COLLECTIONS,
 	KIND_COLLECTIONS_TSV,
+	KIND_DUPLICATE_STRINGS,
+	KIND_DUPLICATE_ARRAYS,
+	KIND_SYSTEM,
+	KIND_SYSTEM_PROPERTIES,
+	KIND_ENVIRONMENT,
 	KIND_THREADS,
 	KIND_THREAD_PART,
 	KIND_THREAD,
@@ -193,6 +199,8 @@ struct kind_row {
 	const struct made_ops *made;
 	/* How much of the graph a file, or a folder's entries, are made from: until that is there, TREE_LATER. */
 	enum graph_stage needs;
+	/* Instead, of a file: what must be done before it can be made; until it is, TREE_LATER. */
+	struct job *(*job)(const struct node *node);
 	/* Attributes that are not those of all files and folders. */
 	bool (*attributes)(const struct node *node, struct stat *st);
 	bool changes;		/* the one that does: nothing of it is to be remembered */
@@ -216,6 +224,7 @@ struct tree_dump {
 	const struct class *bitmap_class; /* or NULL */
 	struct bitmaps *_Atomic bitmaps; /* made at first use */
 	struct graph *graph;
+	struct duplicates *duplicates;
 	struct natives *_Atomic natives; /* made at first use */
 	struct leaks *_Atomic leaks;
 	struct path_cache paths;
@@ -462,6 +471,13 @@ extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
 extern const struct pages_ops entries_pages, collections_pages;
 bool has_entries(const struct node *node), shows_collections(const struct node *node);
 void collection_lines_free(struct collection_lines *lines);
+/* duplicate_tables.c */
+extern const struct pages_ops duplicate_strings_pages, duplicate_arrays_pages;
+struct job *strings_job(const struct node *node), *arrays_job(const struct node *node);
+
+/* system.c */
+extern const struct pages_ops properties_pages;
+bool has_system(const struct node *node), has_properties(const struct node *node), has_environment(const struct node *node);
 
 /* roots.c */
 void list_roots(const struct node *folder, uint64_t from, struct listing *listing);
