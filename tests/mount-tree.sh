@@ -23,7 +23,7 @@ all_links_lead_somewhere() { [ -z "$(find "$1" -xtype l | head -n 1)" ]; }
 dump=$(sample jvm)
 mount_dump "$dump" || { plan; exit 0; }
 cd "$mnt"
-is "the root" "$(entries .)" "README.txt classes classes.tsv collections duplicates graph info.txt instances objects raw.hprof roots strings "
+is "the root" "$(entries .)" "README.txt classes classes.tsv collections duplicates graph info.txt instances objects raw.hprof roots strings threads "
 is "info.txt: file" "$(value file)" "$dump"
 is "info.txt: file size" "$(value 'file size')" "$(stat -c %s "$dump")"
 is "info.txt: container" "$(value container)" "plain file"

@@ -359,6 +359,8 @@ const struct sample samples[] = {
 	{ "collections-android", sample_collections_android, "Harmony's and android.util's" },
 	{ "collections-broken", sample_collections_broken, "maps that run in circles, lie, or lack their table" },
 	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },
+	{ "threads", sample_threads, "threads, stacks and locals, whole and damaged" },
+	{ "many-threads", sample_many_threads, "5,000 threads" },
 };
 const size_t sample_count = sizeof samples / sizeof *samples;
 

@@ -23,6 +23,8 @@ bool sample_make(const char *kind, struct writer *out);
 
 void sample_android(struct writer *out);
 void sample_jvm(struct writer *out);
+void sample_threads(struct writer *out);
+void sample_many_threads(struct writer *out);
 void sample_leaks_android(struct writer *out);
 void sample_leaks_jvm(struct writer *out);
 void sample_bitmaps_10(struct writer *out);

@@ -76,6 +76,8 @@ static void make_dump(struct lazy *lazy, enum vm_kind kind)
 	lazy->map = VM_NEW(&vm, map, vm_object_array(&vm, array, elements, LARGE), 2);
 	vm_root(&vm, ROOT_JNI_GLOBAL, lazy->holder);
 	vm_root(&vm, ROOT_STICKY_CLASS, holder);
+	sub_root(&vm.heap, ROOT_THREAD_OBJ, lazy->holder, 0, 1, UINT32_MAX);
+	sub_root(&vm.heap, ROOT_JAVA_FRAME, lazy->list, 0, 1, 0);
 	opened_vm(&lazy->o, &vm, art ? "JAVA PROFILE 1.0.3" : "JAVA PROFILE 1.0.2");
 }
 
@@ -204,6 +206,9 @@ static void test_no_payload_is_touched(struct lazy *lazy)
 	costs_nothing(lazy, "instances/java.lang.Object[]", false, "");
 	costs_nothing(lazy, "roots/jni-global", false, "");
 	costs_nothing(lazy, "roots/sticky-class", false, "");
+	costs_nothing(lazy, "threads", false, "");
+	costs_nothing(lazy, "threads/1-unnamed", false, "");
+	costs_nothing(lazy, "threads/1-unnamed/frames/0", false, "");
 }
 
 /*

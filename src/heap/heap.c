@@ -45,6 +45,7 @@ void heap_close(struct heap *heap)
 {
 	collections_close(heap);
 	roots_close(heap);
+	threads_close(heap);
 	classes_close(heap);
 	scan_free(&heap->scan);
 	memset(heap, 0, sizeof *heap);

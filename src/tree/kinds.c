@@ -166,4 +166,23 @@ const struct kind_row kinds[KIND_COUNT] = {
 				     .pages = &properties_pages },
 	[KIND_ENVIRONMENT] = { FILE_, KEY_DUMP, "environment.txt", KIND_SYSTEM, has_environment,
 			       .pages = &properties_pages },
+
+	/* The key of what is of a thread is where its root's id is, that of a local and of what holds some where the id of
+	   their first one's root is. Links are at many depths, so their targets say how far up it is. */
+	[KIND_THREADS] = { FOLDER, KEY_DUMP, "threads", KIND_DUMP, has_threads, .list = list_threads,
+			   .lookup = lookup_thread },
+	[KIND_THREAD_PART] = { FOLDER, KEY_DUMP_PART, .list = list_threads, .lookup = lookup_thread,
+			       .up = up_thread_part },
+	[KIND_THREAD] = { FOLDER, KEY_OFFSET, .up = up_thread },
+	[KIND_THREAD_STACK] = { FILE_, KEY_OFFSET, "stack.txt", KIND_THREAD, .pages = &stack_pages },
+	[KIND_THREAD_OBJECT] = { LINK, KEY_OFFSET, "thread", KIND_THREAD, has_thread_object,
+				 .target = target_thread_object },
+	[KIND_THREAD_FRAMES] = { FOLDER, KEY_OFFSET, "frames", KIND_THREAD, has_frames, .list = list_frames,
+				 .lookup = lookup_frame },
+	[KIND_FRAME_PART] = { FOLDER, KEY_OFFSET, .list = list_frames, .lookup = lookup_frame, .up = up_frame_part },
+	[KIND_FRAME] = { FOLDER, KEY_OFFSET, .list = list_locals, .lookup = lookup_local, .up = up_frame },
+	[KIND_THREAD_LOCALS] = { FOLDER, KEY_OFFSET, "locals", KIND_THREAD, has_frameless, .list = list_locals,
+				 .lookup = lookup_local },
+	[KIND_LOCAL_PART] = { FOLDER, KEY_OFFSET, .list = list_locals, .lookup = lookup_local, .up = up_local_part },
+	[KIND_LOCAL] = { LINK, KEY_OFFSET, .target = target_local },
 };

@@ -125,6 +125,17 @@ enum kind {
 	KIND_SYSTEM,
 	KIND_SYSTEM_PROPERTIES,
 	KIND_ENVIRONMENT,
+	KIND_THREADS,
+	KIND_THREAD_PART,
+	KIND_THREAD,
+	KIND_THREAD_STACK,
+	KIND_THREAD_OBJECT,
+	KIND_THREAD_FRAMES,
+	KIND_FRAME_PART,
+	KIND_FRAME,
+	KIND_THREAD_LOCALS,
+	KIND_LOCAL_PART,
+	KIND_LOCAL,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -475,5 +486,28 @@ void list_root_links(const struct node *folder, uint64_t from, struct listing *l
 bool lookup_root_link(const struct node *folder, const char *name, struct node *child);
 bool up_root_tag(const struct node *folder, struct node *parent);
 const char *root_tag_name(unsigned tag);
+
+/* threads.c */
+bool has_threads(const struct node *node), has_thread_object(const struct node *node);
+bool has_frames(const struct node *node), has_frameless(const struct node *node);
+void list_threads(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_thread(const struct node *folder, const char *name, struct node *child);
+bool up_thread_part(const struct node *folder, struct node *parent);
+bool up_thread(const struct node *folder, struct node *parent);
+bool target_thread_object(const struct node *link, struct text *text);
+void list_frames(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_frame(const struct node *folder, const char *name, struct node *child);
+bool up_frame_part(const struct node *folder, struct node *parent);
+bool up_frame(const struct node *folder, struct node *parent);
+void list_locals(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_local(const struct node *folder, const char *name, struct node *child);
+bool up_local_part(const struct node *folder, struct node *parent);
+bool target_local(const struct node *link, struct text *text);
+
+/* stack_text.c */
+extern const struct pages_ops stack_pages;
+/* A thread's name, at most `most` chars of it; false if that is not all. Nothing where it has none. */
+bool put_thread_name(struct text *text, const struct heap *heap, const struct thread *thread,
+		     const struct thread_facts *facts, uint64_t most);
 
 #endif

@@ -94,6 +94,7 @@ static const char readme[] =
 	"duplicates/       equal texts, arrays and pictures, most wasted bytes first\n"
 	"system/           system properties and environment, one key=value a line\n"
 	"roots/            what the VM itself holds\n"
+	"threads/          stack.txt of each thread, and links to what its frames hold\n"
 	"graph/            what holds what: objects/<id>/ has retained.txt, path-to-root.txt and\n"
 	"                  referrers.tsv; dominators/ is for du; built when first asked for\n"
 	"\n"
