@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the examples of the man page, and the tour of the README, whose output must be what is printed there.
-# Both are about the sample dump.
+# Runs the examples of the man page, the tour of the README and the recipes; what the last two print must be what stands
+# there. All are about the sample dump.
 # shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 
@@ -26,21 +26,36 @@ while IFS= read -r command; do
 done <commands
 is "the man page has examples" "$([ "$tests" -gt 5 ] && echo yes)" yes
 
-# The README's tour: indented lines, a command behind "$ ", then what it prints.
+# run_all NAME TOUR: of indented lines, a command stands behind "$ ", then what it prints.
+run_all() {
+	grep -n '^\$ ' "$2" | while IFS=: read -r line command; do
+		tail -n "+$((line + 1))" "$2" | awk '/^\$ / { exit } { print }' >"expected.$line"
+		printf '%s\n' "${command#\$ }" >"command.$line"
+		echo "$line"
+	done >lines
+	while read -r line; do
+		command=$(cat "command.$line")
+		sh -c "$command" >output 2>&1 </dev/null || true
+		is "$1: $command" "$(cat output)" "$(cat "expected.$line")"
+	done <lines
+}
+
 mkdir "$tmp/readme"
 cd "$tmp/readme"
 mksample sample app.hprof
 before=$tests
 sed -n '/^## A tour/,/^## The tree/s/^    //p' "$srcdir/README" >tour
-grep -n '^\$ ' tour | while IFS=: read -r line command; do
-	tail -n "+$((line + 1))" tour | awk '/^\$ / { exit } { print }' >"expected.$line"
-	printf '%s\n' "${command#\$ }" >"command.$line"
-	echo "$line"
-done >lines
-while read -r line; do
-	command=$(cat "command.$line")
-	sh -c "$command" >output 2>&1 </dev/null || true
-	is "README: $command" "$(cat output)" "$(cat "expected.$line")"
-done <lines
+run_all README tour
 is "the README has a tour" "$([ "$tests" -gt $((before + 5)) ] && echo yes)" yes
+
+mkdir "$tmp/recipes" "$tmp/recipes/heap"
+cd "$tmp/recipes"
+mksample sample app.hprof
+heapfs app.hprof heap
+before=$tests
+sed -n 's/^    //p' "$srcdir/contrib/recipes/README" >recipes
+run_all recipe recipes
+is "there are twenty recipes, and each prints something" \
+	"$([ "$tests" -ge $((before + 20)) ] && grep -c . expected.* | grep ':0$')" ""
+fusermount3 -u heap
 plan

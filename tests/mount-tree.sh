@@ -23,7 +23,7 @@ all_links_lead_somewhere() { [ -z "$(find "$1" -xtype l | head -n 1)" ]; }
 dump=$(sample jvm)
 mount_dump "$dump" || { plan; exit 0; }
 cd "$mnt"
-is "the root" "$(entries .)" "README.txt classes classes.tsv graph info.txt instances objects raw.hprof roots strings "
+is "the root" "$(entries .)" "README.txt classes classes.tsv collections duplicates graph info.txt instances objects raw.hprof roots strings threads "
 is "info.txt: file" "$(value file)" "$dump"
 is "info.txt: file size" "$(value 'file size')" "$(stat -c %s "$dump")"
 is "info.txt: container" "$(value container)" "plain file"
@@ -215,14 +215,14 @@ fi
 for kind in two-segments-dumps agent; do
 	mount_dump "$(sample "$kind")" || continue
 	is "$kind: the root" "$(entries "$mnt")" "README.txt dump-1 dump-2 info.txt raw.hprof "
-	is "$kind: each dump" "$(entries "$mnt/dump-2")" "classes classes.tsv graph instances objects roots strings "
+	is "$kind: each dump" "$(entries "$mnt/dump-2")" "classes classes.tsv collections duplicates graph instances objects roots strings "
 	lacks "$kind: dump-1" "$(cat "$mnt/dump-1/strings/strings.tsv")" "only in the second"
 	has "$kind: dump-2" "$(cat "$mnt/dump-2/strings/strings.tsv")" "only in the second"
 	check "$kind: dump-3 is not there" absent "$mnt/dump-3"
 	check "$kind: no link dangles" all_links_lead_somewhere "$mnt"
 	unmount
 	if mount_dump "$tmp/$kind.hprof" -o dump=2; then
-		is "$kind: -o dump=2: the root" "$(entries "$mnt")" "README.txt classes classes.tsv graph info.txt instances objects raw.hprof roots strings "
+		is "$kind: -o dump=2: the root" "$(entries "$mnt")" "README.txt classes classes.tsv collections duplicates graph info.txt instances objects raw.hprof roots strings "
 		has "$kind: -o dump=2" "$(cat "$mnt/strings/strings.tsv")" "only in the second"
 		unmount
 	fi

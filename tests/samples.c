@@ -338,6 +338,9 @@ const struct sample samples[] = {
 	{ "cycle", make_cycle, "classes that are their own superclass" },
 	{ "prim-array-type-0", make_type_0, "an array of no type" },
 	{ "nodata-type-0", make_nodata_type_0, "an array of no type, without elements" },
+	{ "equal", sample_equal, "equal texts and arrays, system properties" },
+	{ "equal-art", sample_equal_art, "the same where characters lie inside Strings" },
+	{ "equal-jdk6", sample_equal_jdk6, "the same where substrings share characters" },
 	{ "bitmaps-10", sample_bitmaps_10, "pictures in native memory, Android 2.3" },
 	{ "bitmaps-16", sample_bitmaps_16, "pixels in mBuffer, int pointers" },
 	{ "bitmaps-19", sample_bitmaps_19, "the same with mIsPremultiplied" },
@@ -351,7 +354,13 @@ const struct sample samples[] = {
 	{ "bitmaps-large", sample_bitmaps_large, "the same, each of many pages" },
 	{ "bitmaps-recycled", sample_bitmaps_recycled, "Bitmaps that are all recycled" },
 	{ "bitmaps-refused", sample_bitmaps_refused, "a picture that does not fit" },
+	{ "collections", sample_collections, "collections of JDK 8 and later" },
+	{ "collections-6", sample_collections_6, "those that JDK 6 kept in other ways" },
+	{ "collections-android", sample_collections_android, "Harmony's and android.util's" },
+	{ "collections-broken", sample_collections_broken, "maps that run in circles, lie, or lack their table" },
 	{ "bitmaps-none", sample_bitmaps_none, "a picture, but no Bitmap" },
+	{ "threads", sample_threads, "threads, stacks and locals, whole and damaged" },
+	{ "many-threads", sample_many_threads, "5,000 threads" },
 };
 const size_t sample_count = sizeof samples / sizeof *samples;
 

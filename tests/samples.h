@@ -23,6 +23,8 @@ bool sample_make(const char *kind, struct writer *out);
 
 void sample_android(struct writer *out);
 void sample_jvm(struct writer *out);
+void sample_threads(struct writer *out);
+void sample_many_threads(struct writer *out);
 void sample_leaks_android(struct writer *out);
 void sample_leaks_jvm(struct writer *out);
 void sample_bitmaps_10(struct writer *out);
@@ -39,6 +41,15 @@ void sample_bitmaps_large(struct writer *out);
 void sample_bitmaps_recycled(struct writer *out);
 void sample_bitmaps_refused(struct writer *out);
 void sample_bitmaps_none(struct writer *out);
+
+void sample_collections(struct writer *out);
+void sample_collections_6(struct writer *out);
+void sample_collections_android(struct writer *out);
+void sample_collections_broken(struct writer *out);
+/* Equal contents. See sample_equal.c, which says what is equal to what. */
+void sample_equal(struct writer *out);
+void sample_equal_art(struct writer *out);
+void sample_equal_jdk6(struct writer *out);
 
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);

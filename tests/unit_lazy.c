@@ -26,7 +26,7 @@
 struct lazy {
 	struct opened o;
 	struct ranges objects, payloads; /* what is made of them, in the file */
-	uint64_t holder, bytes, longs, list, text; /* objects of each sort */
+	uint64_t holder, bytes, longs, list, text, map; /* objects of each sort */
 };
 
 static void make_dump(struct lazy *lazy, enum vm_kind kind)
@@ -64,8 +64,20 @@ static void make_dump(struct lazy *lazy, enum vm_kind kind)
 		lazy->holder = VM_NEW(&vm, holder, i % 2 ? lazy->bytes : lazy->longs, lazy->list,
 				      i % 3 ? string : lazy->text, lazy->holder, i);
 	}
+	/* A map of two entries in a large table. */
+	const uint64_t node = vm_define(&vm, art ? "java.util.HashMap$Node" : "java/util/HashMap$Node", vm.object,
+					"hash:I key:L value:L next:L");
+	const uint64_t map = vm_define(&vm, art ? "java.util.HashMap" : "java/util/HashMap", vm.object,
+				       "table:L size:I");
+	const uint64_t key = vm_string(&vm, "key");
+	memset(elements, 0, sizeof elements);
+	elements[5] = VM_NEW(&vm, node, 5, key, lazy->bytes, 0);
+	elements[LARGE - 1] = VM_NEW(&vm, node, LARGE - 1, key, lazy->text, 0);
+	lazy->map = VM_NEW(&vm, map, vm_object_array(&vm, array, elements, LARGE), 2);
 	vm_root(&vm, ROOT_JNI_GLOBAL, lazy->holder);
 	vm_root(&vm, ROOT_STICKY_CLASS, holder);
+	sub_root(&vm.heap, ROOT_THREAD_OBJ, lazy->holder, 0, 1, UINT32_MAX);
+	sub_root(&vm.heap, ROOT_JAVA_FRAME, lazy->list, 0, 1, 0);
 	opened_vm(&lazy->o, &vm, art ? "JAVA PROFILE 1.0.3" : "JAVA PROFILE 1.0.2");
 }
 
@@ -163,6 +175,7 @@ static void test_no_object_is_touched(struct lazy *lazy)
 	costs_nothing(lazy, "instances", true, "");
 	costs_nothing(lazy, "roots", true, "");
 	costs_nothing(lazy, "strings", true, "strings.tsv");
+	costs_nothing(lazy, "collections", true, "collections.tsv");
 	costs_nothing(lazy, "instances/test.Holder", true, ""); /* only folders, named by rank */
 }
 
@@ -180,6 +193,8 @@ static void test_no_payload_is_touched(struct lazy *lazy)
 	costs_nothing(lazy, object_path(lazy->list, path), false, "");
 	/* A text's size in UTF-8 is known by reading it. */
 	costs_nothing(lazy, object_path(lazy->text, path), false, "value.txt");
+	/* What is in a collection likewise. */
+	costs_nothing(lazy, object_path(lazy->map, path), false, "entries.tsv");
 	costs_nothing(lazy, "classes/test.Holder", false, "instances.tsv");
 	costs_nothing(lazy, "classes/test.Holder/statics", false, "");
 	costs_nothing(lazy, "classes/byte[]", false, "instances.tsv");
@@ -191,11 +206,15 @@ static void test_no_payload_is_touched(struct lazy *lazy)
 	costs_nothing(lazy, "instances/java.lang.Object[]", false, "");
 	costs_nothing(lazy, "roots/jni-global", false, "");
 	costs_nothing(lazy, "roots/sticky-class", false, "");
+	costs_nothing(lazy, "threads", false, "");
+	costs_nothing(lazy, "threads/1-unnamed", false, "");
+	costs_nothing(lazy, "threads/1-unnamed/frames/0", false, "");
 }
 
 /*
- * The counter counts: what is known to read payloads does, and no more than its own. The size of value.txt is the
- * one thing in an object's folder that is known by reading only: that String's text, nothing else.
+ * The counter counts: what is known to read payloads does, and no more than its own. Two things in an object's folder
+ * have a size that is known by reading only: value.txt, that String's text, and entries.tsv, that collection's table
+ * and the texts in it, of which it shows the first 1,024 characters: nothing else.
  */
 static void test_counter(struct lazy *lazy)
 {
@@ -211,6 +230,9 @@ static void test_counter(struct lazy *lazy)
 	assert_in_range(touches(lazy, path, false, true), LARGE / page_size - 1, LARGE / page_size + 1);
 	snprintf(strchr(object_path(lazy->text, path), 0), 20, "/value.txt");
 	assert_in_range(touches(lazy, path, false, false), text_pages - 1, text_pages + 1);
+	const size_t table_pages = (size_t)LARGE * lazy->o.heaps[0].id_width / page_size;
+	snprintf(strchr(object_path(lazy->map, path), 0), 20, "/entries.tsv");
+	assert_in_range(touches(lazy, path, false, false), table_pages - 2, table_pages + 2);
 	assert_true(touches(lazy, "strings/strings.tsv", true, false) > 100);
 	assert_true(touches(lazy, "classes/test.Holder/instances.tsv", true, false) > 10);
 }

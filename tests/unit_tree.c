@@ -367,8 +367,8 @@ static void several_dumps(void **state)
 	(void)state;
 	opened_sample(&o, "two-segments-dumps");
 	expect_listing(&o, "", "README.txt info.txt raw.hprof dump-1 dump-2");
-	expect_listing(&o, "dump-1", "classes.tsv classes instances objects strings roots graph");
-	expect_listing(&o, "dump-2", "classes.tsv classes instances objects strings roots graph");
+	expect_listing(&o, "dump-1", "classes.tsv classes instances objects strings roots duplicates graph collections");
+	expect_listing(&o, "dump-2", "classes.tsv classes instances objects strings roots duplicates graph collections");
 	expect_in(&o, "info.txt", "heap dumps: 2\n");
 	expect_in(&o, "dump-2/strings/strings.tsv", "only in the second dump");
 	assert_int_equal(tree_lookup(o.tree, TREE_ROOT, "classes", &ino), ENOENT);

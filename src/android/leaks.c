@@ -10,6 +10,7 @@ struct search {
 	const struct heap *heap;
 	ended_fn *each;
 	void *context;
+	const struct class *declaring; /* whose fields the rule is about: a subclass may have some of the same names */
 	/* Ids of living services; of root views that fragments kept, which were told already. Sorted. */
 	uint64_t *services, *views;
 	size_t service_count, view_count, view_capacity;
@@ -21,7 +22,9 @@ struct search {
 static const uint8_t *field_bytes(const struct search *search, const struct object *object, const char *name, uint8_t type)
 {
 	const struct heap *heap = search->heap;
-	const int32_t at = object->kind == OBJECT_INSTANCE ? field_offset(heap, object->class, name, type) : -1;
+	const int32_t at = object->kind == OBJECT_INSTANCE ?
+				   field_offset_of(heap, object->class, search->declaring, name, type) :
+				   -1;
 	return at >= 0 && (uint64_t)at + type_width(type, heap->id_width) <= object->data_len ? object->data + at : NULL;
 }
 
@@ -59,12 +62,15 @@ static const char *ended_dialog(struct search *search, const struct object *dial
 
 static const char *ended_view_model(struct search *search, const struct object *model)
 {
+	const struct heap *heap = search->heap;
+	const uint8_t *id = field_bytes(search, model, "impl", TYPE_OBJECT);
 	struct object impl;
 	if (is_true(search, model, "mCleared"))
 		return "mCleared is true";
-	return object_field(search->heap, model, "impl", &impl) && is_true(search, &impl, "isCleared") ?
-		       "impl.isCleared is true" :
-		       NULL;
+	if (!id || !heap_find(heap, read_id(id, heap->id_width), &impl) || impl.kind != OBJECT_INSTANCE)
+		return NULL;
+	const int32_t at = field_offset(heap, impl.class, "isCleared", TYPE_BOOLEAN);
+	return at >= 0 && (uint64_t)at < impl.data_len && impl.data[at] ? "impl.isCleared is true" : NULL;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -144,13 +150,18 @@ static void find_services(struct search *search)
 }
 
 /* The view at the top of one that is in no window any more; false where it is in one, or no view. */
-static bool detached_root(const struct search *search, const struct class *view_class, struct object *view)
+static bool detached_root(struct search *search, const struct class *view_class, struct object *view)
 {
+	const struct heap *heap = search->heap;
 	struct object parent;
-	if (!class_extends(search->heap, view->class, view_class) || !is_detached(search, view))
+	search->declaring = view_class;
+	if (!class_extends(heap, view->class, view_class) || !is_detached(search, view))
 		return false;
-	for (unsigned i = 0; i < PARENTS_MOST && object_field(search->heap, view, "mParent", &parent); i++) {
-		if (!class_extends(search->heap, parent.class, view_class))
+	for (unsigned i = 0; i < PARENTS_MOST; i++) {
+		const uint8_t *id = field_bytes(search, view, "mParent", TYPE_OBJECT);
+		if (!id || !heap_find(heap, read_id(id, heap->id_width), &parent))
+			break;
+		if (!class_extends(heap, parent.class, view_class))
 			return false; /* a ViewRootImpl: it is in a window */
 		*view = parent;
 	}
@@ -185,6 +196,7 @@ static void find_fragment_views(struct search *search, const struct class *fragm
 		cursor_seek(&cursor, heap, class, 0);
 		while (cursor_next(&cursor)) {
 			struct value_walk walk;
+			search->declaring = fragment_class;
 			if (!cursor_object(&cursor, &fragment) || !is_null(search, &fragment, "mView"))
 				continue;
 			value_walk_start(&walk, heap, &fragment);
@@ -213,6 +225,7 @@ static void apply(struct search *search, const struct rule *rule)
 {
 	const struct heap *heap = search->heap;
 	const struct class *base = class_by_name(heap, rule->class);
+	search->declaring = base;
 	for (uint32_t i = 0; i < heap->class_count && base; i++) {
 		const struct class *class = &heap->classes[i];
 		struct cursor cursor;

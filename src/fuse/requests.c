@@ -17,11 +17,13 @@ void requests_init(struct requests *requests)
 {
 	*requests = (struct requests){ .first = NULL };
 	pthread_mutex_init(&requests->lock, NULL);
+	pthread_cond_init(&requests->answered, NULL);
 }
 
 void requests_destroy(struct requests *requests)
 {
 	pthread_mutex_destroy(&requests->lock);
+	pthread_cond_destroy(&requests->answered);
 }
 
 static void free_kept(struct kept *kept)
@@ -118,11 +120,23 @@ static struct kept *take_all(struct requests *requests, bool end)
 	struct kept *first = requests->first;
 	requests->first = NULL;
 	requests->generation++;
+	requests->answering++;
 	requests->ended |= end;
 	for (struct kept *kept = first; kept; kept = kept->next)
 		kept->held = true; /* an interrupt leaves it alone from now on */
 	pthread_mutex_unlock(&requests->lock);
 	return first;
+}
+
+/* Nobody else is at it any more, with `wait`. */
+static void answered(struct requests *requests, bool wait)
+{
+	pthread_mutex_lock(&requests->lock);
+	requests->answering--;
+	pthread_cond_broadcast(&requests->answered);
+	while (wait && requests->answering)
+		pthread_cond_wait(&requests->answered, &requests->lock);
+	pthread_mutex_unlock(&requests->lock);
 }
 
 void requests_retry(void *context)
@@ -131,9 +145,16 @@ void requests_retry(void *context)
 	for (struct kept *kept = take_all(requests, false), *next; kept; kept = next) {
 		next = kept->next;
 		fuse_req_interrupt_func(kept->request.req, NULL, NULL);
-		requests_serve(requests, &kept->request);
+		pthread_mutex_lock(&requests->lock);
+		const bool ended = requests->ended;
+		pthread_mutex_unlock(&requests->lock);
+		if (ended)
+			fuse_reply_err(kept->request.req, ENODEV);
+		else
+			requests_serve(requests, &kept->request);
 		free_kept(kept);
 	}
+	answered(requests, false);
 }
 
 void requests_end(struct requests *requests)
@@ -144,4 +165,5 @@ void requests_end(struct requests *requests)
 		fuse_reply_err(kept->request.req, ENODEV);
 		free_kept(kept);
 	}
+	answered(requests, true);
 }

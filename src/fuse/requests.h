@@ -4,7 +4,8 @@
  *
  * Some answers need what is still being built (TREE_LATER). No thread waits for it: with two threads for all requests, two
  * that slept would freeze the whole mount. Such a request is kept here, and answered by the builder's thread when it has
- * got further. One that is interrupted meanwhile is answered with EINTR, those that are left at the end with ENODEV.
+ * got further. One that is interrupted meanwhile is answered with EINTR, those that are left at the end with ENODEV. (A second
+ * request for the same folder may wait in the kernel for the first: libfuse 3.14 cannot ask for parallel ones.)
  */
 #ifndef HEAPFS_REQUESTS_H
 #define HEAPFS_REQUESTS_H
@@ -28,6 +29,8 @@ struct requests {
 	pthread_mutex_t lock;
 	struct kept *first;
 	uint64_t generation;	/* how often something was finished */
+	unsigned answering;	/* threads that answer what was kept */
+	pthread_cond_t answered;
 	bool ended;
 };
 
@@ -36,7 +39,8 @@ void requests_init(struct requests *requests);
 void requests_serve(struct requests *requests, const struct request *request);
 /* Something is finished: answers all that can be answered now. Of type graph_options.changed. */
 void requests_retry(void *requests);
-/* Answers what is left, and from now on whatever would be kept. */
+/* Answers what is left, and from now on whatever would be kept. When it returns, nobody answers any more, so that the session
+   may go. */
 void requests_end(struct requests *requests);
 void requests_destroy(struct requests *requests);
 

@@ -183,7 +183,11 @@ void graph_progress(struct graph *graph, struct graph_progress *progress)
 		progress->percent = (unsigned)(100 * ((double)graph->phase_number - 1 + within) / PHASES);
 	if (progress->percent > 100 || progress->stage >= GRAPH_CLASSES)
 		progress->percent = 100;
-	if (!graph->running)
+	progress->running = graph->running;
+	/* While it runs something of it always changes, and the kernel forgets what it read only with a new time. */
+	if (graph->running)
+		clock_gettime(CLOCK_REALTIME, &progress->changed);
+	else
 		progress->phase = "nothing";
 	pthread_mutex_unlock(&graph->lock);
 }

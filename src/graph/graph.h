@@ -13,6 +13,7 @@
 #define HEAPFS_GRAPH_H
 
 #include "graph/dominators.h"
+#include "graph/job.h"
 #include "graph/numbers.h"
 #include "graph/pass.h"
 
@@ -23,7 +24,7 @@
 enum graph_stage { GRAPH_NOTHING, GRAPH_DOMINATORS, GRAPH_PATHS, GRAPH_CLASSES, GRAPH_RETAINERS };
 
 /* Of graph_need(): it is being built. */
-#define GRAPH_LATER (-1)
+#define GRAPH_LATER JOB_LATER
 
 struct graph_options {
 	unsigned threads;
@@ -53,7 +54,7 @@ bool graph_has(const struct graph *graph, enum graph_stage stage);
 
 struct graph_progress {
 	enum graph_stage stage;	/* what is there */
-	bool started;
+	bool started, running;
 	int error;		/* or 0 */
 	const char *phase;	/* what the builder is at */
 	unsigned percent;	/* of everything */
@@ -77,6 +78,8 @@ struct held {
 /* False where the object is not in the dump any more. */
 bool graph_held(const struct graph *graph, uint32_t node, struct held *held);
 
+/* The dominator alone: a node, NODE_ROOT, or NODE_NONE for what is not strongly held. */
+uint32_t graph_dominator(const struct graph *graph, uint32_t node);
 /* Objects that a strongly held node retains, itself among them. */
 uint64_t graph_retained_objects(const struct graph *graph, uint32_t node);
 

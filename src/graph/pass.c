@@ -51,16 +51,6 @@ bool is_class_field(const struct field *field)
 	return field->name.len == sizeof name - 1 && !memcmp(field->name.text, name, sizeof name - 1);
 }
 
-/* Where java.lang.ref.Reference's own referent is in an instance of `class`, which extends it; -1 if it has none. */
-static int32_t find_referent(const struct heap *heap, const struct class *class, const struct class *reference)
-{
-	uint64_t base = 0;
-	for (; class != reference; class = class_super(heap, class))
-		base += class->own_width;
-	const int32_t at = field_offset(heap, reference, "referent", TYPE_OBJECT);
-	return at < 0 || base + (uint64_t)at > INT32_MAX ? -1 : (int32_t)(base + (uint64_t)at);
-}
-
 /* Appends the places of a class's references to `places` unless that is NULL; their number. */
 static uint64_t find_places(const struct heap *heap, const struct class *class, int32_t referent, struct place *places)
 {
@@ -118,7 +108,7 @@ static int find_shapes(struct shapes *shapes)
 		if (has_instances(class)) {
 			shape->size = heap_graph_of(heap) ? 0 : class->size; /* in a heap graph they may differ */
 			if (class_extends(heap, class, reference)) {
-				shape->referent = find_referent(heap, class, reference);
+				shape->referent = field_offset_of(heap, class, reference, "referent", TYPE_OBJECT);
 				shape->strength = (uint8_t)reference_strength(heap, class);
 			}
 			const uint64_t count = find_places(heap, class, shape->referent, NULL);

@@ -83,7 +83,8 @@ static inline void reference_walk_start(struct reference_walk *walk, const struc
 {
 	const struct shape *shape = record->shape;
 	*walk = (struct reference_walk){ record->object.data, record->object.data_len, shape->at,
-					 shape->at + shape->count, shape->elements ? 0 : UINT64_MAX, id_width };
+					 shape->count ? shape->at + shape->count : shape->at,
+					 shape->elements ? 0 : UINT64_MAX, id_width };
 }
 
 static inline bool reference_walk_next(struct reference_walk *walk, uint64_t *id)

@@ -20,6 +20,17 @@ static bool node_size(const struct graph *graph, uint32_t node, uint64_t *size)
 	return true;
 }
 
+uint32_t graph_dominator(const struct graph *graph, uint32_t node)
+{
+	const struct dominators *d = &graph->dominators;
+	if (node >= graph->lists.count)
+		return node_strength(graph, node) == STRONG ? graph->leaf_owner[node - graph->lists.count] : NODE_NONE;
+	const uint32_t number = d->order[node];
+	if (!number || number > d->strong)
+		return NODE_NONE;
+	return d->idom[number] ? d->vertex[d->idom[number]] : NODE_ROOT;
+}
+
 bool graph_held(const struct graph *graph, uint32_t node, struct held *held)
 {
 	const struct dominators *d = &graph->dominators;
@@ -29,14 +40,11 @@ bool graph_held(const struct graph *graph, uint32_t node, struct held *held)
 	held->retained = held->shallow;
 	if (held->strength != STRONG)
 		return true;
-	if (node >= graph->lists.count) {
-		held->dominator = graph->leaf_owner[node - graph->lists.count];
-		return true;
+	held->dominator = graph_dominator(graph, node);
+	if (node < graph->lists.count) {
+		held->retained = graph->retained[d->order[node]];
+		held->objects = graph->objects[d->order[node]];
 	}
-	const uint32_t number = d->order[node];
-	held->retained = graph->retained[number];
-	held->objects = graph->objects[number];
-	held->dominator = d->idom[number] ? d->vertex[d->idom[number]] : NODE_ROOT;
 	return true;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "heap/collections.h"
 #include "heap/heap.h"
 
 #include <inttypes.h>
@@ -42,7 +43,9 @@ int heap_open(struct heap *heap, const struct hprof *hprof, unsigned dump, const
 
 void heap_close(struct heap *heap)
 {
+	collections_close(heap);
 	roots_close(heap);
+	threads_close(heap);
 	classes_close(heap);
 	scan_free(&heap->scan);
 	memset(heap, 0, sizeof *heap);

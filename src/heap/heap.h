@@ -14,6 +14,7 @@
 
 #include "heap/mapping.h"
 #include "hprof/scan.h"
+#include "hprof/stack.h"
 #include "hprof/subrecord.h"
 
 #define CLASS_NONE UINT32_MAX
@@ -96,6 +97,8 @@ struct heap {
 	uint32_t string_class;
 	int32_t string_value, string_coder, string_offset, string_count;
 	struct roots *_Atomic roots; /* made at first use */
+	struct threads *_Atomic threads; /* likewise */
+	struct collections *_Atomic collections; /* made at first use; see collections.h */
 };
 
 struct heap_options {
@@ -229,6 +232,10 @@ void value_walk_seek(struct value_walk *walk, uint64_t n);
 /* Where the first field of this name is in the data of an instance of `class`; -1 if it has none. */
 int32_t field_offset(const struct heap *heap, const struct class *class, const char *name, uint8_t type);
 
+/* The same for a field that `declaring`, which `class` extends, has itself or inherits: one of a subclass may hide it. */
+int32_t field_offset_of(const struct heap *heap, const struct class *class, const struct class *declaring, const char *name,
+			uint8_t type);
+
 /* Follows the reference field of this name; `to` may be `object`. False for null and for what is not there. */
 bool object_field(const struct heap *heap, const struct object *object, const char *name, struct object *to);
 
@@ -262,6 +269,10 @@ struct string {
 void strings_open(struct heap *heap);
 /* The text of a java.lang.String; false if the object is none or its characters are not in the dump. */
 bool heap_string(const struct heap *heap, const struct object *object, struct string *string);
+/* Its two steps: what a java.lang.String's `value` leads to, and which of that array's elements are the text. */
+bool string_array(const struct heap *heap, const struct object *object, struct object *array);
+bool string_of_array(const struct heap *heap, const struct object *object, const struct object *array,
+		     struct string *string);
 
 /* The text of a static String. */
 bool class_string(const struct heap *heap, const struct class *class, const char *name, struct string *string);
@@ -285,6 +296,8 @@ static inline const struct heap_graph *heap_graph_of(const struct heap *heap)
 /* 0, or -1 without memory. */
 int sizes_open(struct heap *heap);
 uint64_t array_size(const struct heap *heap, uint8_t type, uint64_t length);
+/* Is this array no object of the VM, but a part of one, as which ART writes it? */
+bool is_synthetic(const struct heap *heap, const struct object *array);
 
 /* --- GC roots (roots.c) --- */
 
@@ -298,5 +311,83 @@ const struct roots *heap_roots(const struct heap *heap);
 void roots_close(struct heap *heap);
 /* The roots of one tag: their number, and where in the list they begin. */
 size_t roots_of(const struct roots *roots, unsigned tag, size_t *first);
+
+/* --- threads (threads.c) --- */
+
+/* A local's frame where the dump names none, or one that no stack reaches. */
+#define FRAME_NONE UINT32_MAX
+#define FRAMES_MOST (UINT32_C(1) << 23)
+
+/* What a thread's stack holds. */
+struct local {
+	uint64_t id, offset;	/* of the object, of the id's bytes in the dump */
+	uint32_t thread, frame;	/* number of the thread; of the frame, 0 the top one, or FRAME_NONE */
+	uint8_t tag;		/* of the root */
+	bool missing;		/* the object is not in the dump */
+};
+
+/* The locals of one frame, each object once: those that are in the dump first, then by id. */
+struct local_group {
+	size_t first, count, present;
+	uint32_t frame;
+};
+
+struct thread {
+	uint64_t id, offset;	/* of the Thread, of the id's bytes in its root */
+	uint32_t serial, trace;
+	bool matched;		/* the trace is that of its place, not of its root */
+	size_t first_group, group_count; /* by frame; FRAME_NONE is the last */
+};
+
+struct threads {
+	struct thread *list;	/* in the order of the file */
+	uint32_t count;
+	struct thread_serial {
+		uint32_t serial, number;
+	} *by_serial;
+	struct local *locals;	/* by thread, then by group */
+	size_t local_count;
+	struct local_group *groups;
+	size_t group_count;
+	bool unclaimed;		/* there are stack traces of threads that no thread's root names */
+	bool matched;		/* there were, and it was found whose they are */
+};
+/* NULL without memory, or where the file was cut meanwhile. */
+const struct threads *heap_threads(const struct heap *heap);
+void threads_close(struct heap *heap);
+
+/* The thread whose root's id is at `offset`; NULL if there is none. */
+const struct thread *thread_at(const struct threads *threads, uint64_t offset);
+/* The group of a frame, or, with FRAME_NONE, of what is in none; NULL if the thread has none. */
+const struct local_group *thread_group(const struct threads *threads, const struct thread *thread, uint32_t frame);
+/* The local whose id is at `offset`: of its group, the one of its object. NULL if it is no local of any thread. */
+const struct local *local_at(const struct heap *heap, const struct threads *threads, uint64_t offset,
+			     const struct local_group **group);
+
+/* Whose a thread's trace is. */
+enum thread_stack {
+	STACK_NONE,		/* the dump has none */
+	STACK_OWN,
+	STACK_ORIGIN		/* where the Thread was made: what the hprof agent's roots say */
+};
+enum thread_stack thread_trace(const struct heap *heap, const struct stacks *stacks, const struct thread *thread,
+			       struct stack_trace *trace);
+
+/* What a Thread's fields tell; numbers that no field tells are -1. */
+struct thread_facts {
+	struct object object;
+	const struct class *thread_class;	/* java.lang.Thread; NULL where the object is none */
+	const struct class *virtual_class;	/* java.lang.VirtualThread; NULL where the thread is none */
+	bool found, is_virtual;			/* the object is in the dump; the thread is a virtual one */
+	int32_t daemon, priority, status, state; /* status as JVMTI has it; state of a virtual thread */
+	int64_t number;				/* Thread.getId() */
+	uint64_t native;			/* address of the VM's own thread; 0 where it is not known */
+	uint64_t carrier;			/* id of the thread that carries a virtual one, or 0 */
+};
+void thread_facts(const struct heap *heap, const struct thread *thread, struct thread_facts *facts);
+/* The name: a String, or up to JDK 8 a char[]. */
+bool thread_name(const struct heap *heap, const struct thread_facts *facts, struct string *name);
+/* The name that the hprof agent wrote for the thread; "" if it did not. The caller frees name.text. */
+struct name thread_started_name(const struct heap *heap, const struct thread *thread);
 
 #endif

@@ -142,6 +142,16 @@ int32_t field_offset(const struct heap *heap, const struct class *class, const c
 	return -1;
 }
 
+int32_t field_offset_of(const struct heap *heap, const struct class *class, const struct class *declaring, const char *name,
+			uint8_t type)
+{
+	uint64_t base = 0;
+	for (; class && class != declaring; class = class_super(heap, class))
+		base += class->own_width;
+	const int32_t at = class ? field_offset(heap, declaring, name, type) : -1;
+	return at < 0 || base + (uint64_t)at > INT32_MAX ? -1 : (int32_t)(base + (uint64_t)at);
+}
+
 bool object_field(const struct heap *heap, const struct object *object, const char *name, struct object *to)
 {
 	const int32_t at = object->kind == OBJECT_INSTANCE ? field_offset(heap, object->class, name, TYPE_OBJECT) : -1;

@@ -246,7 +246,7 @@ int sizes_open(struct heap *heap)
 }
 
 /* ART writes a String's characters, and parts of class objects and loaders, as arrays: see scan.c. */
-static bool is_synthetic(const struct heap *heap, const struct object *array)
+bool is_synthetic(const struct heap *heap, const struct object *array)
 {
 	if (!heap->android)
 		return false;

@@ -46,24 +46,28 @@ void strings_open(struct heap *heap)
 	heap->big_endian = find_byte_order(heap);
 }
 
-bool heap_string(const struct heap *heap, const struct object *object, struct string *string)
+bool string_array(const struct heap *heap, const struct object *object, struct object *array)
 {
 	const unsigned I = heap->id_width;
-	struct object value;
-	if (object->kind != OBJECT_INSTANCE || heap->string_class == CLASS_NONE ||
-	    object->class != &heap->classes[heap->string_class] || heap->string_value == UNKNOWN ||
-	    (uint64_t)heap->string_value + I > object->data_len ||
-	    !heap_find_near(heap, read_id(object->data + heap->string_value, I), object, &value) ||
-	    value.kind != OBJECT_PRIMITIVE_ARRAY || (value.type != TYPE_BYTE && value.type != TYPE_CHAR))
+	return object->kind == OBJECT_INSTANCE && heap->string_class != CLASS_NONE &&
+	       object->class == &heap->classes[heap->string_class] && heap->string_value != UNKNOWN &&
+	       (uint64_t)heap->string_value + I <= object->data_len &&
+	       heap_find_near(heap, read_id(object->data + heap->string_value, I), object, array);
+}
+
+bool string_of_array(const struct heap *heap, const struct object *object, const struct object *array,
+		     struct string *string)
+{
+	if (array->kind != OBJECT_PRIMITIVE_ARRAY || (array->type != TYPE_BYTE && array->type != TYPE_CHAR))
 		return false;
-	if (value.data_len < (uint64_t)value.length * type_width(value.type, I))
+	if (array->data_len < (uint64_t)array->length * type_width(array->type, heap->id_width))
 		return false; /* an array without its elements (tag C3) */
-	string->data = value.data;
-	string->units = value.length;
-	string->coding = value.type == TYPE_CHAR ? STRING_UTF16_BE : STRING_LATIN1;
-	if (value.type == TYPE_BYTE && heap->string_coder != UNKNOWN &&
+	string->data = array->data;
+	string->units = array->length;
+	string->coding = array->type == TYPE_CHAR ? STRING_UTF16_BE : STRING_LATIN1;
+	if (array->type == TYPE_BYTE && heap->string_coder != UNKNOWN &&
 	    (uint64_t)heap->string_coder < object->data_len && object->data[heap->string_coder] == 1) {
-		string->units = value.length / 2;
+		string->units = array->length / 2;
 		string->coding = heap->big_endian ? STRING_UTF16_BE : STRING_UTF16_LE;
 	}
 	if (heap->string_offset == UNKNOWN || heap->string_count == UNKNOWN ||
@@ -75,6 +79,12 @@ bool heap_string(const struct heap *heap, const struct object *object, struct st
 	string->data += (uint64_t)offset * (string->coding == STRING_LATIN1 ? 1 : 2);
 	string->units = count;
 	return true;
+}
+
+bool heap_string(const struct heap *heap, const struct object *object, struct string *string)
+{
+	struct object array;
+	return string_array(heap, object, &array) && string_of_array(heap, object, &array, string);
 }
 
 bool class_string(const struct heap *heap, const struct class *class, const char *name, struct string *string)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hprof/record.h"
 
+#include "hprof/stack.h"
 #include "hprof/subrecord.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static int reserve(void **items, size_t count, size_t *capacity, size_t size)
 	return 0;
 }
 
-static int id_table_add(struct id_table *table, uint64_t id, uint64_t offset)
+int id_table_add(struct id_table *table, uint64_t id, uint64_t offset)
 {
 	if (reserve((void **)&table->entries, table->count, &table->capacity, sizeof *table->entries))
 		return -1;
@@ -47,7 +48,7 @@ static int compare_entries(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void id_table_sort(struct id_table *table)
+void id_table_sort(struct id_table *table)
 {
 	if (!table->unsorted)
 		return;
@@ -312,6 +313,21 @@ static uint64_t pass_junk(struct hprof *h, uint64_t off)
 	return next;
 }
 
+/* Keeps where records about stacks are: a run costs no more than one of them, and whoever asks walks it again. */
+static int note_run(struct hprof *h, unsigned tag, uint64_t off, uint64_t next)
+{
+	if (h->run_count && h->runs[h->run_count - 1].end == off) {
+		h->runs[h->run_count - 1].end = next;
+		return 0;
+	}
+	if (tag != RECORD_FRAME && tag != RECORD_TRACE && tag != RECORD_START_THREAD)
+		return 0;
+	if (reserve((void **)&h->runs, h->run_count, &h->run_capacity, sizeof *h->runs))
+		return -1;
+	h->runs[h->run_count++] = (struct record_run){ off, next };
+	return 0;
+}
+
 static int walk_records(struct hprof *h)
 {
 	const uint64_t size = h->in->size;
@@ -364,6 +380,8 @@ static int walk_records(struct hprof *h)
 		} else if (tag == RECORD_HEAP_DUMP_END) {
 			h->ended = true;
 		}
+		if (note_run(h, tag, off, next))
+			return -1;
 		off = next;
 	}
 	return 0;
@@ -430,5 +448,7 @@ void hprof_close(struct hprof *h)
 	free(h->load_class.entries);
 	free(h->segments);
 	free(h->dumps);
+	free(h->runs);
+	stacks_close(h);
 	memset(h, 0, sizeof *h);
 }

@@ -17,6 +17,8 @@
 #include "input/input.h"
 #include "input/trace.h"
 
+#include <stdatomic.h>
+
 /* Where the records with an id are: sorted by id, the first of equal ids in the file wins. */
 struct id_table {
 	struct id_entry {
@@ -37,6 +39,11 @@ struct segment {
 	bool cut;		/* the file ends before the segment does */
 };
 #define SEGMENT_RUN (UINT64_C(4) << 20)
+
+/* Records that directly follow each other, none of them a heap record, the first about stacks. See stack.h. */
+struct record_run {
+	uint64_t offset, end;	/* of the first one's header, behind the last one */
+};
 
 /* One heap dump of the file: a HEAP_DUMP, or segments up to a HEAP_DUMP_END. */
 struct dump {
@@ -63,6 +70,9 @@ struct hprof {
 	struct dump *dumps;
 	size_t dump_count, dump_capacity;
 	uint64_t records[256];	/* how many of each tag */
+	struct record_run *runs; /* all stack frames, traces and threads are in one of them */
+	size_t run_count, run_capacity;
+	struct stacks *_Atomic stacks; /* made at first use */
 	bool ended;		/* the last dump has its HEAP_DUMP_END, or needs none */
 	const struct trace_dump *traced; /* what the trace that it came in says of it, or NULL; the opener's to set */
 };
@@ -74,6 +84,9 @@ struct hprof {
 int hprof_open(struct hprof *hprof, const struct input *in, struct notes *notes, char *error, size_t error_size);
 void hprof_close(struct hprof *hprof);
 
+/* Adds a record; 0, or -1 without memory. When all are there, sorts them; then they can be found. */
+int id_table_add(struct id_table *table, uint64_t id, uint64_t offset);
+void id_table_sort(struct id_table *table);
 /* Offset of the record with this id, or 0 (where the file's header is, so never a record). */
 uint64_t id_table_find(const struct id_table *table, uint64_t id);
 

@@ -48,7 +48,7 @@ static const struct retainer *below(const struct graph *graph, uint32_t node, si
 	}
 	*count = ends[1] - ends[0];
 	*count = *count < ENTRIES_MOST ? *count : ENTRIES_MOST;
-	return all->list + ends[0];
+	return *count ? all->list + ends[0] : NULL;
 }
 
 static void put_name(struct text *text, const struct heap *heap, uint64_t id)
@@ -64,12 +64,6 @@ static void put_name(struct text *text, const struct heap *heap, uint64_t id)
 	text_printf(text, "@0x%" PRIx64, id);
 }
 
-static uint32_t dominator_of(const struct graph *graph, uint32_t node)
-{
-	struct held held;
-	return graph_held(graph, node, &held) ? held.dominator : NODE_NONE;
-}
-
 /* Is there room below this node: is it not too deep, and its path not too long? */
 static bool has_room(const struct node *like, uint32_t node)
 {
@@ -81,7 +75,7 @@ static bool has_room(const struct node *like, uint32_t node)
 		name.len = 0;
 		put_name(&name, like->heap, graph_id(graph, node));
 		len += name.len + 1;
-		node = dominator_of(graph, node);
+		node = graph_dominator(graph, node);
 	}
 	text_free(&name);
 	return node == NODE_ROOT && depth < DEPTH_MOST && len < PATH_MOST - NAME_MOST;
@@ -192,7 +186,7 @@ bool up_dominator(const struct node *folder, struct node *parent)
 	uint32_t number;
 	if (!subject_of(folder, &id, &number))
 		return false;
-	number = dominator_of(node_graph(folder), number);
+	number = graph_dominator(node_graph(folder), number);
 	if (number == NODE_ROOT)
 		*parent = node_make(folder, KIND_DOMINATORS, folder->heap->number);
 	else if (number == NODE_NONE || !object_offset(folder->heap, graph_id(node_graph(folder), number), &offset))

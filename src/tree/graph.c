@@ -26,8 +26,8 @@ static void write_progress(const struct node *file, struct text *text)
 	text_printf(text, "state: %s\n",
 		    progress.error ? "failed" :
 		    !progress.started ? "not asked for" :
-		    progress.percent == 100 ? "ready" :
-					      "being built");
+		    progress.running ? "being built" :
+				       "ready");
 	text_printf(text, "percent: %u\nbusy with: %s\nready: %s\n", progress.percent, progress.phase,
 		    stage_names[progress.stage]);
 	if (progress.error)

@@ -114,13 +114,14 @@ struct naming {
 	uint64_t wanted;
 	reference_fn *each;
 	void *context;
+	bool enough;
 };
 
 static void name_class_reference(void *context, uint64_t id, uint64_t offset, const char *label)
 {
-	const struct naming *naming = context;
-	if (id == naming->wanted)
-		naming->each(naming->context, offset, label, strlen(label), true);
+	struct naming *naming = context;
+	if (id == naming->wanted && !naming->enough)
+		naming->enough = !naming->each(naming->context, offset, label, strlen(label), true);
 }
 
 /* Is this field java.lang.ref.Reference's referent? */
@@ -132,53 +133,75 @@ static bool is_referent(const struct value_walk *walk)
 	       !memcmp(walk->field->name.text, field, sizeof field - 1);
 }
 
+/* The elements of an array that are this reference. */
+static void each_element(const struct heap *heap, const struct object *array, uint64_t wanted, reference_fn *each,
+			 void *context)
+{
+	const unsigned I = heap->id_width;
+	for (uint64_t i = 0; i < array->length && (i + 1) * I <= array->data_len; i++) {
+		char label[32];
+		if (read_id(array->data + i * I, I) != wanted)
+			continue;
+		const int len = snprintf(label, sizeof label, "[%" PRIu64 "]", i);
+		if (!each(context, array->data_offset + i * I, label, (size_t)len, true))
+			return;
+	}
+}
+
 bool each_reference(const struct heap *heap, uint64_t owner, uint64_t wanted, reference_fn *each, void *context)
 {
 	const struct class *class = class_find(heap, owner);
 	struct object object;
 	struct value_walk walk;
 	if (class && class->offset) {
-		struct naming naming = { wanted, each, context };
+		struct naming naming = { wanted, each, context, false };
 		return !class_references(heap, class, name_class_reference, &naming);
 	}
 	if (!heap_find(heap, owner, &object))
 		return true;
+	if (object.kind == OBJECT_OBJECT_ARRAY)
+		each_element(heap, &object, wanted, each, context);
+	if (object.kind != OBJECT_INSTANCE)
+		return true;
 	value_walk_start(&walk, heap, &object);
-	while (object.kind != OBJECT_PRIMITIVE_ARRAY && value_walk_next(&walk)) {
-		char element[32];
-		if (walk.type != TYPE_OBJECT || read_id(walk.value, heap->id_width) != wanted ||
-		    (walk.field && is_class_field(walk.field)))
+	while (value_walk_next(&walk)) {
+		if (walk.type != TYPE_OBJECT || read_id(walk.value, heap->id_width) != wanted || is_class_field(walk.field))
 			continue;
-		const uint64_t offset = object.data_offset + walk.at;
-		if (object.kind == OBJECT_INSTANCE) {
-			each(context, offset, walk.field->name.text, walk.field->name.len, !is_referent(&walk));
-		} else {
-			const int len = snprintf(element, sizeof element, "[%" PRIu64 "]", walk.element);
-			each(context, offset, element, (size_t)len, true);
-		}
+		if (!each(context, object.data_offset + walk.at, walk.field->name.text, walk.field->name.len,
+			  !is_referent(&walk)))
+			break;
 	}
 	return true;
 }
 
 /* --- referrers.tsv --- */
 
+/* Lines for the references of one object. An array may be full of one. */
+#define ROWS_MOST 4096
+
 struct row {
 	const struct node *node;
 	struct text *text;
 	uint64_t owner;
+	unsigned count;
 };
 
-static void put_row(void *context, uint64_t offset, const char *label, size_t len, bool holds)
+static bool put_row(void *context, uint64_t offset, const char *label, size_t len, bool holds)
 {
-	const struct row *row = context;
+	struct row *row = context;
 	(void)offset;
 	(void)holds;
+	if (row->count++ == ROWS_MOST) {
+		label = "… more";
+		len = strlen(label);
+	}
 	text_id(row->text, row->owner);
 	text_putc(row->text, '\t');
 	put_class_of(row->text, row->node->heap, row->owner);
 	text_putc(row->text, '\t');
 	text_escaped(row->text, label, len);
 	text_putc(row->text, '\n');
+	return row->count <= ROWS_MOST;
 }
 
 /* A piece is one referrer, with a line for each of its references. */
@@ -197,7 +220,7 @@ static void write_referrers(const struct node *node, uint64_t first, struct page
 		first = 1;
 	}
 	for (uint64_t i = first - 1; more && i < referrers->count; i++) {
-		struct row row = { node, text, graph_id(graph, referrers->list[i]) };
+		struct row row = { node, text, graph_id(graph, referrers->list[i]), 0 };
 		text->failed |= !each_reference(node->heap, row.owner, id, put_row, &row);
 		more = pages_next(pages);
 	}
@@ -226,14 +249,21 @@ static bool owner_of(const struct heap *heap, uint64_t offset, uint64_t *owner)
 			*owner = read_id(p, heap->id_width);
 		return p != NULL;
 	}
-	for (uint32_t i = 0; i < heap->class_count; i++) {
-		const struct class *class = &heap->classes[i];
-		if (class->offset && offset > class->offset && offset - class->offset < class->parts.size) {
-			*owner = class->id;
-			return true;
-		}
+	/* Or of the last class dump that begins before it. */
+	size_t low = 0, high = heap->scan.class_dump_count;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		if (heap->scan.class_dumps[mid] < offset)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	return false;
+	const uint8_t *p = low ? input_at(heap->in, heap->scan.class_dumps[low - 1] + 1, heap->id_width) : NULL;
+	const struct class *class = p ? class_find(heap, read_id(p, heap->id_width)) : NULL;
+	if (!class || class->offset != heap->scan.class_dumps[low - 1] || offset - class->offset >= class->parts.size)
+		return false;
+	*owner = class->id;
+	return true;
 }
 
 static size_t place_of(const struct referrers *referrers, uint32_t node)
@@ -273,14 +303,14 @@ static bool open_shown(const struct node *folder, struct shown *shown)
 	return shown->first <= count;
 }
 
-static void first_reference(void *context, uint64_t offset, const char *label, size_t len, bool holds)
+static bool first_reference(void *context, uint64_t offset, const char *label, size_t len, bool holds)
 {
 	uint64_t *found = context;
 	(void)label;
 	(void)len;
 	(void)holds;
-	if (!*found)
-		*found = offset;
+	*found = offset;
+	return false;
 }
 
 /* Where the bytes of a referrer's first reference are. */

@@ -101,8 +101,8 @@ const struct kind_row kinds[KIND_COUNT] = {
 			      .target = target_bitmap },
 	[KIND_OBJECT_WEBP] = { LINK, KEY_OFFSET, "bitmap.webp", KIND_OBJECT, has_webp, .depth = 4,
 			       .target = target_bitmap },
-	[KIND_DUPLICATES] = { FOLDER, KEY_DUMP, "duplicates", KIND_DUMP, shows_bitmaps },
-	[KIND_DUPLICATE_BITMAPS] = { FILE_, KEY_DUMP, "bitmaps.tsv", KIND_DUPLICATES,
+	[KIND_DUPLICATES] = { FOLDER, KEY_DUMP, "duplicates", KIND_DUMP },
+	[KIND_DUPLICATE_BITMAPS] = { FILE_, KEY_DUMP, "bitmaps.tsv", KIND_DUPLICATES, shows_bitmaps,
 				     .pages = &duplicate_bitmaps_pages },
 
 	/* What holds what. The key of what is of an object is its record's offset, that of a link to a referrer where
@@ -148,6 +148,43 @@ const struct kind_row kinds[KIND_COUNT] = {
 				  .attributes = dominator_attributes },
 	[KIND_DOMINATORS_REST] = { FILE_, KEY_DUMP, .made = &dominator_made, .needs = GRAPH_RETAINERS,
 				   .attributes = dominator_attributes },
+
+	/* What collections hold. */
+	[KIND_ENTRIES] = { FILE_, KEY_OFFSET, "entries.tsv", KIND_OBJECT, has_entries, .pages = &entries_pages },
+	[KIND_COLLECTIONS] = { FOLDER, KEY_DUMP, "collections", KIND_DUMP, shows_collections },
+	[KIND_COLLECTIONS_TSV] = { FILE_, KEY_DUMP, "collections.tsv", KIND_COLLECTIONS, .pages = &collections_pages },
+	/* Their sizes need a pass over the heap: hence the folder. */
+	[KIND_DUPLICATE_STRINGS] = { FILE_, KEY_DUMP, "strings.tsv", KIND_DUPLICATES, .pages = &duplicate_strings_pages,
+				     .job = strings_job },
+	[KIND_DUPLICATE_ARRAYS] = { FILE_, KEY_DUMP, "arrays.tsv", KIND_DUPLICATES, .pages = &duplicate_arrays_pages,
+				    .job = arrays_job },
+
+	/* In a folder, and not beside info.txt, since the sizes need a walk over a map whose parts lie all over the heap:
+	   a few hundred objects that a plain listing of the dump's folder would have to find. */
+	[KIND_SYSTEM] = { FOLDER, KEY_DUMP, "system", KIND_DUMP, has_system },
+	[KIND_SYSTEM_PROPERTIES] = { FILE_, KEY_DUMP, "system-properties.txt", KIND_SYSTEM, has_properties,
+				     .pages = &properties_pages },
+	[KIND_ENVIRONMENT] = { FILE_, KEY_DUMP, "environment.txt", KIND_SYSTEM, has_environment,
+			       .pages = &properties_pages },
+
+	/* The key of what is of a thread is where its root's id is, that of a local and of what holds some where the id of
+	   their first one's root is. Links are at many depths, so their targets say how far up it is. */
+	[KIND_THREADS] = { FOLDER, KEY_DUMP, "threads", KIND_DUMP, has_threads, .list = list_threads,
+			   .lookup = lookup_thread },
+	[KIND_THREAD_PART] = { FOLDER, KEY_DUMP_PART, .list = list_threads, .lookup = lookup_thread,
+			       .up = up_thread_part },
+	[KIND_THREAD] = { FOLDER, KEY_OFFSET, .up = up_thread },
+	[KIND_THREAD_STACK] = { FILE_, KEY_OFFSET, "stack.txt", KIND_THREAD, .pages = &stack_pages },
+	[KIND_THREAD_OBJECT] = { LINK, KEY_OFFSET, "thread", KIND_THREAD, has_thread_object,
+				 .target = target_thread_object },
+	[KIND_THREAD_FRAMES] = { FOLDER, KEY_OFFSET, "frames", KIND_THREAD, has_frames, .list = list_frames,
+				 .lookup = lookup_frame },
+	[KIND_FRAME_PART] = { FOLDER, KEY_OFFSET, .list = list_frames, .lookup = lookup_frame, .up = up_frame_part },
+	[KIND_FRAME] = { FOLDER, KEY_OFFSET, .list = list_locals, .lookup = lookup_local, .up = up_frame },
+	[KIND_THREAD_LOCALS] = { FOLDER, KEY_OFFSET, "locals", KIND_THREAD, has_frameless, .list = list_locals,
+				 .lookup = lookup_local },
+	[KIND_LOCAL_PART] = { FOLDER, KEY_OFFSET, .list = list_locals, .lookup = lookup_local, .up = up_local_part },
+	[KIND_LOCAL] = { LINK, KEY_OFFSET, .target = target_local },
 
 	/* A native profile. The root lists its tables, whose key is their number; that of what is of a call stack is a
 	   node's number, of its files with what they are. */

@@ -18,6 +18,9 @@
 /* The tree spreads out where no child has seven tenths of its parent (Eclipse MAT's measure); not looked for deeper. */
 #define SPREAD(retained) ((retained) / 10 * 7)
 #define SPREAD_DEPTH 100
+/* Rows; and steps up the tree of dominators for all class loaders together. No heap that was not made to do harm has more. */
+#define LEAKS_MOST 10000
+#define STEPS_MOST 100000000
 
 struct leak {
 	uint32_t node;
@@ -29,7 +32,8 @@ struct leak {
 struct leaks {
 	struct leak *list;
 	size_t count, capacity;
-	bool failed;
+	bool failed, more;
+	uint64_t steps;
 };
 
 struct finding {
@@ -53,6 +57,11 @@ static void add_leak(const struct finding *finding, uint32_t node, const char *k
 	struct held held;
 	text_putc(reason, 0);
 	leaks->failed |= reason->failed;
+	leaks->more |= leaks->count == LEAKS_MOST;
+	if (leaks->more) {
+		text_free(reason);
+		return;
+	}
 	if (leaks->count == leaks->capacity) {
 		const size_t wanted = leaks->capacity ? leaks->capacity * 2 : 64;
 		struct leak *list = reallocarray(leaks->list, wanted, sizeof *list);
@@ -175,14 +184,12 @@ static bool is_own_loader(const struct class *class)
 }
 
 /* Who dominates a node and is dominated by nobody; NODE_NONE for the node itself. */
-static uint32_t topmost(const struct graph *graph, uint32_t node)
+static uint32_t topmost(const struct graph *graph, uint32_t node, uint64_t *steps)
 {
-	uint32_t top = NODE_NONE;
-	struct held held;
-	while (graph_held(graph, node, &held) && held.strength == STRONG && held.dominator != NODE_ROOT &&
-	       held.dominator != NODE_NONE)
-		node = top = held.dominator;
-	return top;
+	uint32_t top = NODE_NONE, above = graph_dominator(graph, node);
+	for (; above < NODE_ROOT && *steps < STEPS_MOST; ++*steps, above = graph_dominator(graph, above))
+		top = above;
+	return above == NODE_ROOT ? top : NODE_NONE;
 }
 
 static void check_loader(const struct finding *finding, const struct object *loader)
@@ -191,7 +198,7 @@ static void check_loader(const struct finding *finding, const struct object *loa
 	const struct graph *graph = node_graph(file);
 	const struct heap *heap = file->heap;
 	const uint32_t node = graph_node(graph, loader->id);
-	const uint32_t top = node == NODE_NONE ? NODE_NONE : topmost(graph, node);
+	const uint32_t top = node == NODE_NONE ? NODE_NONE : topmost(graph, node, &finding->leaks->steps);
 	struct text reason = { 0 };
 	if (top == NODE_NONE)
 		return;
@@ -253,12 +260,13 @@ static struct leaks *find_leaks(const struct node *file)
 	struct finding finding = { file, leaks };
 	if (!leaks)
 		return NULL;
-	if (file->heap->android) {
+	if (file->heap->android)
 		leaks->failed |= android_ended(file->heap, add_ended, &finding) != 0;
-	} else {
+	/* A heap graph has none of the numbers that say what has ended. */
+	if (!file->heap->android || heap_graph_of(file->heap))
 		find_suspects(&finding);
+	if (!file->heap->android)
 		find_loaders(&finding);
-	}
 	if (leaks->failed || input_touched_bad) {
 		leaks_close(leaks);
 		return NULL;
@@ -307,6 +315,10 @@ static void write_leaks(const struct node *file, uint64_t first, struct pages *p
 		text_putc(text, '\n');
 		if (!pages_next(pages))
 			return;
+	}
+	if (leaks->more && first <= leaks->count + 1) {
+		text_puts(text, "-\t-\tmore\tnot looked at\t-\t-\n");
+		pages_next(pages);
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include "android/bitmap.h"
 #include "android/native.h"
+#include "graph/duplicates.h"
 #include "graph/graph.h"
 #include "tree/name.h"
 #include "tree/pages.h"
@@ -116,6 +117,25 @@ enum kind {
 	KIND_DOMINATOR_REST,
 	KIND_DOMINATORS_REST,
 	KIND_LEAKS,
+	KIND_ENTRIES,
+	KIND_COLLECTIONS,
+	KIND_COLLECTIONS_TSV,
+	KIND_DUPLICATE_STRINGS,
+	KIND_DUPLICATE_ARRAYS,
+	KIND_SYSTEM,
+	KIND_SYSTEM_PROPERTIES,
+	KIND_ENVIRONMENT,
+	KIND_THREADS,
+	KIND_THREAD_PART,
+	KIND_THREAD,
+	KIND_THREAD_STACK,
+	KIND_THREAD_OBJECT,
+	KIND_THREAD_FRAMES,
+	KIND_FRAME_PART,
+	KIND_FRAME,
+	KIND_THREAD_LOCALS,
+	KIND_LOCAL_PART,
+	KIND_LOCAL,
 	KIND_PROFILE_RAW,
 	KIND_PROFILE_TABLE,
 	KIND_CALLSTACKS,
@@ -187,6 +207,8 @@ struct kind_row {
 	const struct made_ops *made;
 	/* How much of the graph a file, or a folder's entries, are made from: until that is there, TREE_LATER. */
 	enum graph_stage needs;
+	/* Instead, of a file: what must be done before it can be made; until it is, TREE_LATER. */
+	struct job *(*job)(const struct node *node);
 	/* Attributes that are not those of all files and folders. */
 	bool (*attributes)(const struct node *node, struct stat *st);
 	bool changes;		/* the one that does: nothing of it is to be remembered */
@@ -210,9 +232,11 @@ struct tree_dump {
 	const struct class *bitmap_class; /* or NULL */
 	struct bitmaps *_Atomic bitmaps; /* made at first use */
 	struct graph *graph;
+	struct duplicates *duplicates;
 	struct natives *_Atomic natives; /* made at first use */
 	struct leaks *_Atomic leaks;
 	struct path_cache paths;
+	struct collection_lines *_Atomic collections; /* made at first use */
 };
 
 /* Compressed pictures. See bitmaps.c. */
@@ -230,6 +254,22 @@ struct encoded_cache {
 void encoded_cache_init(struct encoded_cache *cache);
 void encoded_cache_free(struct encoded_cache *cache);
 
+/* Walks over collections, where reads of their entries ended. See collections.c. */
+#define WALKS_KEPT 16
+struct walk_cache {
+	pthread_mutex_t lock;
+	uint64_t clock;
+	struct kept_walk {
+		const struct heap *heap;
+		uint64_t key;		/* of the entries' node */
+		uint64_t epoch;		/* of the input */
+		uint64_t used;		/* when, by the clock */
+		struct collection_walk *walk;
+	} kept[WALKS_KEPT];
+};
+void walk_cache_init(struct walk_cache *cache);
+void walk_cache_free(struct walk_cache *cache);
+
 struct tree {
 	struct tree_source source;
 	bool several_files;	/* the dumps are of more than one HPROF file */
@@ -242,6 +282,7 @@ struct tree {
 	struct timespec time;
 	struct pages_cache cache;
 	struct encoded_cache encoded;
+	struct walk_cache walks;
 	struct profile_view *_Atomic profile_view; /* made at first use */
 };
 
@@ -376,9 +417,9 @@ bool subject_of(const struct node *node, uint64_t *id, uint32_t *number);
 /*
  * Calls `each` for the references by which an object or class object refers to another, with the place of their bytes in the
  * file, the field's name or "[element]" (not NUL-terminated), and whether they hold it: a java.lang.ref.Reference's referent
- * does not. False without memory.
+ * does not. `each` returns false when it wants no more. False without memory.
  */
-typedef void reference_fn(void *context, uint64_t offset, const char *label, size_t len, bool holds);
+typedef bool reference_fn(void *context, uint64_t offset, const char *label, size_t len, bool holds);
 bool each_reference(const struct heap *heap, uint64_t owner, uint64_t wanted, reference_fn *each, void *context);
 bool lookup_graph_object(const struct node *folder, const char *name, struct node *child);
 bool up_graph_object(const struct node *folder, struct node *parent);
@@ -458,6 +499,18 @@ bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 /* bitmap_tables.c */
 extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
 
+/* collections.c */
+extern const struct pages_ops entries_pages, collections_pages;
+bool has_entries(const struct node *node), shows_collections(const struct node *node);
+void collection_lines_free(struct collection_lines *lines);
+/* duplicate_tables.c */
+extern const struct pages_ops duplicate_strings_pages, duplicate_arrays_pages;
+struct job *strings_job(const struct node *node), *arrays_job(const struct node *node);
+
+/* system.c */
+extern const struct pages_ops properties_pages;
+bool has_system(const struct node *node), has_properties(const struct node *node), has_environment(const struct node *node);
+
 /* roots.c */
 void list_roots(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_roots(const struct node *folder, const char *name, struct node *child);
@@ -465,5 +518,28 @@ void list_root_links(const struct node *folder, uint64_t from, struct listing *l
 bool lookup_root_link(const struct node *folder, const char *name, struct node *child);
 bool up_root_tag(const struct node *folder, struct node *parent);
 const char *root_tag_name(unsigned tag);
+
+/* threads.c */
+bool has_threads(const struct node *node), has_thread_object(const struct node *node);
+bool has_frames(const struct node *node), has_frameless(const struct node *node);
+void list_threads(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_thread(const struct node *folder, const char *name, struct node *child);
+bool up_thread_part(const struct node *folder, struct node *parent);
+bool up_thread(const struct node *folder, struct node *parent);
+bool target_thread_object(const struct node *link, struct text *text);
+void list_frames(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_frame(const struct node *folder, const char *name, struct node *child);
+bool up_frame_part(const struct node *folder, struct node *parent);
+bool up_frame(const struct node *folder, struct node *parent);
+void list_locals(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_local(const struct node *folder, const char *name, struct node *child);
+bool up_local_part(const struct node *folder, struct node *parent);
+bool target_local(const struct node *link, struct text *text);
+
+/* stack_text.c */
+extern const struct pages_ops stack_pages;
+/* A thread's name, at most `most` chars of it; false if that is not all. Nothing where it has none. */
+bool put_thread_name(struct text *text, const struct heap *heap, const struct thread *thread,
+		     const struct thread_facts *facts, uint64_t most);
 
 #endif

@@ -84,19 +84,21 @@ struct candidate {
 	char *field;		/* by which it holds the end */
 };
 
-static void least_field(void *context, uint64_t offset, const char *label, size_t len, bool holds)
+/* Keeps the first by name; of an array's elements the first. */
+static bool least_field(void *context, uint64_t offset, const char *label, size_t len, bool holds)
 {
 	char **least = context;
 	(void)offset;
 	if (!holds)
-		return;
-	char *text = strndup(label, len);
+		return true;
+	char *text = !*least || strncmp(label, *least, len) <= 0 ? strndup(label, len) : NULL;
 	if (text && (!*least || strcmp(text, *least) < 0)) {
 		free(*least);
 		*least = text;
 	} else {
 		free(text);
 	}
+	return *label != '[';
 }
 
 /* The first, by name, of the fields by which `owner` holds `id`; NULL if there is none. To be freed. */
@@ -257,12 +259,23 @@ static void put_roots(struct text *text, const struct node *file, uint64_t id)
 {
 	const struct roots *roots = heap_roots(file->heap);
 	bool any = false;
-	for (size_t i = 0; roots && i < roots->count; i++) {
-		const char *name = roots->list[i].id == id ? root_tag_name(roots->list[i].tag) : NULL;
-		if (!name)
+	for (size_t first = 0, end; roots && first < roots->count; first = end) {
+		/* Of each kind in turn, which are sorted by id. */
+		const uint8_t tag = roots->list[first].tag;
+		size_t count, low = first, high;
+		count = roots_of(roots, tag, &first);
+		high = end = first + count;
+		while (low < high) {
+			const size_t mid = low + (high - low) / 2;
+			if (roots->list[mid].id < id)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		if (low == end || roots->list[low].id != id || !root_tag_name(tag))
 			continue;
 		text_puts(text, any ? ", " : "root: ");
-		text_puts(text, name);
+		text_puts(text, root_tag_name(tag));
 		any = true;
 	}
 	if (!any)
@@ -302,37 +315,54 @@ static void put_step(struct text *text, const struct node *file, const struct pa
 	text_putc(text, '\n');
 }
 
-/* Steps of a path in one cell: the first ones, and the last. */
+/* Steps of a path in one cell: the first ones, and the last; of one too long to count, the last only. */
 #define SHORT_FIRST 6
 #define SHORT_LAST 6
+
+/* The last steps to a node, in their order; their number. */
+static unsigned last_steps(const struct graph *graph, uint32_t node, uint32_t *nodes, unsigned most)
+{
+	unsigned count = 0;
+	for (; node != NODE_ROOT && count < most; node = graph_before(graph, node))
+		nodes[count++] = node;
+	for (unsigned i = 0; i < count / 2; i++) {
+		const uint32_t kept = nodes[i];
+		nodes[i] = nodes[count - 1 - i];
+		nodes[count - 1 - i] = kept;
+	}
+	return count;
+}
 
 void put_short_path(struct text *text, const struct node *file, uint32_t node)
 {
 	const struct graph *graph = node_graph(file);
-	struct paths paths = { .count = 0 };
+	uint32_t nodes[FURTHER_MOST];
 	if (graph_before(graph, node) == NODE_NONE) {
 		text_putc(text, '-');
 		return;
 	}
-	text->failed |= !add_path(graph, &paths, node, NODE_NONE);
-	const struct path *path = &paths.list[0];
-	for (size_t i = 0; i < path->count && !text->failed; i++) {
-		const uint64_t id = graph_id(graph, path->nodes[i]);
-		if (i == SHORT_FIRST && path->count > SHORT_FIRST + SHORT_LAST) {
-			text_printf(text, " … %zu more …", path->count - SHORT_FIRST - SHORT_LAST);
-			i = path->count - SHORT_LAST - 1;
+	const bool far = graph_distance(graph, node) > FURTHER_MOST;
+	const unsigned count = last_steps(graph, node, nodes, far ? SHORT_LAST + 1 : FURTHER_MOST);
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t id = graph_id(graph, nodes[i]);
+		if (far && !i) {
+			text_puts(text, "…");
 			continue;
 		}
-		if (!i)
-			put_roots(text, file, id);
+		if (!far && i == SHORT_FIRST && count > SHORT_FIRST + SHORT_LAST) {
+			text_printf(text, " … %u more …", count - SHORT_FIRST - SHORT_LAST);
+			i = count - SHORT_LAST - 1;
+			continue;
+		}
+		if (i)
+			text_putc(text, ' ');
+		if (i)
+			put_field(text, file->heap, graph_id(graph, nodes[i - 1]), id);
 		else
-			put_field(text, file->heap, graph_id(graph, path->nodes[i - 1]), id);
+			put_roots(text, file, id);
 		text_putc(text, ' ');
 		put_class_of(text, file->heap, id);
-		if (i + 1 < path->count)
-			text_putc(text, ' ');
 	}
-	free_paths(&paths);
 }
 
 /* A piece is a line; the first of each path has its heading before it. */

@@ -177,8 +177,10 @@ static int read_link(const struct node *node, struct text *text)
 /* Is there what the node is made from? 0, TREE_LATER or an errno value. */
 static int node_ready(const struct node *node)
 {
-	const enum graph_stage needs = kinds[node->kind].needs;
-	return needs ? graph_need(node_dump(node)->graph, needs) : 0;
+	const struct kind_row *row = &kinds[node->kind];
+	if (row->job)
+		return job_need(row->job(node));
+	return row->needs ? graph_need(node_dump(node)->graph, row->needs) : 0;
 }
 
 static int node_size(const struct node *node, uint64_t *size)
@@ -235,8 +237,12 @@ int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st)
 bool tree_has_attributes(struct tree *tree, uint64_t ino)
 {
 	struct node node;
-	return !node_from_ino(tree, ino, &node) &&
-	       (kinds[node.kind].type != S_IFREG || !node.heap || graph_has(node_dump(&node)->graph, kinds[node.kind].needs));
+	if (node_from_ino(tree, ino, &node))
+		return false;
+	const struct kind_row *row = &kinds[node.kind];
+	if (row->type != S_IFREG || !node.heap)
+		return true;
+	return row->job ? job_done(row->job(&node)) : graph_has(node_dump(&node)->graph, row->needs);
 }
 
 int tree_readlink(struct tree *tree, uint64_t ino, struct text *target)
@@ -500,6 +506,7 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->time = (struct timespec){ (time_t)(time_ms / 1000), (long)(time_ms % 1000) * 1000000 };
 	pages_cache_init(&tree->cache);
 	encoded_cache_init(&tree->encoded);
+	walk_cache_init(&tree->walks);
 	tree->dumps = calloc(heap_count ? heap_count : 1, sizeof *tree->dumps);
 	tree->dump_count = tree->dumps ? heap_count : 0;
 	uint64_t first_class = 0;
@@ -511,8 +518,9 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);
 		path_cache_init(&tree->dumps[i].paths);
 		tree->dumps[i].graph = graph_open(&heaps[i], &options->graph);
+		tree->dumps[i].duplicates = duplicates_open(&heaps[i], &options->graph);
 		first_class += heaps[i].class_count;
-		if (!tree->dumps[i].graph || name_classes(&tree->dumps[i])) {
+		if (!tree->dumps[i].graph || !tree->dumps[i].duplicates || name_classes(&tree->dumps[i])) {
 			tree_close(tree);
 			return NULL;
 		}
@@ -526,6 +534,11 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 
 void tree_close(struct tree *tree)
 {
+	/* A thread that has done its job for one dump answers requests, which may ask for a job of another's. */
+	for (unsigned i = 0; i < tree->dump_count; i++)
+		duplicates_cancel(tree->dumps[i].duplicates);
+	for (unsigned i = 0; i < tree->dump_count; i++)
+		duplicates_join(tree->dumps[i].duplicates);
 	for (unsigned i = 0; i < tree->dump_count; i++) {
 		struct tree_dump *dump = &tree->dumps[i];
 		for (uint32_t j = 0; dump->file_names && j < dump->heap->class_count; j++)
@@ -539,10 +552,14 @@ void tree_close(struct tree *tree)
 		leaks_close(atomic_load(&dump->leaks));
 		if (dump->heap)
 			path_cache_free(&dump->paths);
+		collection_lines_free(atomic_load(&dump->collections));
 	}
+	for (unsigned i = 0; i < tree->dump_count; i++)
+		duplicates_close(tree->dumps[i].duplicates);
 	free(tree->dumps);
 	profile_view_close(atomic_load(&tree->profile_view));
 	pages_cache_free(&tree->cache);
 	encoded_cache_free(&tree->encoded);
+	walk_cache_free(&tree->walks);
 	free(tree);
 }
