@@ -60,6 +60,7 @@ struct loli {
 	struct loli_part parts[LOLI_SECTIONS];
 	struct symbol_files *symbols; /* what was given by options, or NULL */
 	pthread_mutex_t lock;	/* of building the sums */
+	_Atomic bool stop;	/* they are not wanted any more */
 	struct loli_sums *_Atomic sums;
 };
 

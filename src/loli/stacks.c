@@ -193,6 +193,8 @@ static bool read_records(struct building *b)
 		const struct loli_uuid uuid = loli_uuid(&string);
 		const uint64_t at = cursor.at;
 		loli_take(&cursor, LOLI_RECORD);
+		if (atomic_load_explicit(&sums->loli->stop, memory_order_relaxed))
+			return false;
 		if (cursor.problem || !loli_record_at(sums->loli, at, &record))
 			return false;
 		b->numbers[b->number_count++] = record.seq;

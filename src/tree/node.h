@@ -207,7 +207,8 @@ struct kind_row {
 	const struct made_ops *made;
 	/* How much of the graph a file, or a folder's entries, are made from: until that is there, TREE_LATER. */
 	enum graph_stage needs;
-	/* Instead, of a file: what must be done before it can be made; until it is, TREE_LATER. */
+	/* Instead: what must be done before a file, or a folder's entries, can be made; until it is, TREE_LATER. NULL of
+	   a node that needs nothing. */
 	struct job *(*job)(const struct node *node);
 	/* Attributes that are not those of all files and folders. */
 	bool (*attributes)(const struct node *node, struct stat *st);
@@ -283,7 +284,8 @@ struct tree {
 	struct pages_cache cache;
 	struct encoded_cache encoded;
 	struct walk_cache walks;
-	struct profile_view *_Atomic profile_view; /* made at first use */
+	struct profile_view *_Atomic profile_view; /* made by the job, where there is a profile */
+	struct job profile_job;
 };
 
 static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
@@ -448,6 +450,7 @@ bool lookup_dominator(const struct node *folder, const char *name, struct node *
 bool up_dominator(const struct node *folder, struct node *parent);
 
 /* profile.c */
+struct job *profile_job(const struct node *node); /* NULL where there is no profile */
 bool has_profile(const struct node *node);
 void list_profile(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_profile(const struct node *folder, const char *name, struct node *child);

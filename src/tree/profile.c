@@ -267,6 +267,34 @@ const struct profile_view *profile_view(const struct node *node)
 	return other;
 }
 
+struct job *profile_job(const struct node *node)
+{
+	return node->tree->source.profile ? &node->tree->profile_job : NULL;
+}
+
+static int make_view(void *context, const _Atomic bool *cancel)
+{
+	const struct node root = { .tree = context, .kind = KIND_ROOT };
+	(void)cancel; /* the profile has a word of its own for it: see profile_stop() */
+	return profile_view(&root) ? 0 : EIO;
+}
+
+void profile_init(struct tree *tree)
+{
+	job_init(&tree->profile_job, make_view, tree, tree->options.graph.changed, tree->options.graph.context);
+}
+
+void profile_stop(struct tree *tree)
+{
+	if (!tree->profile_job.work)
+		return;
+	atomic_store(&tree->source.profile->stop, true);
+	job_cancel(&tree->profile_job);
+	job_join(&tree->profile_job);
+	job_destroy(&tree->profile_job);
+	atomic_store(&tree->source.profile->stop, false);
+}
+
 void profile_view_close(struct profile_view *view)
 {
 	if (!view)

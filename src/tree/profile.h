@@ -31,6 +31,9 @@ struct profile_view {
 	int screenshot_width;
 };
 
+/* Before the first use of a tree with a profile, and after its last. */
+void profile_init(struct tree *tree);
+void profile_stop(struct tree *tree);
 /* NULL where it cannot be made: the request then fails. */
 const struct profile_view *profile_view(const struct node *node);
 void profile_view_close(struct profile_view *view);

@@ -178,8 +178,9 @@ static int read_link(const struct node *node, struct text *text)
 static int node_ready(const struct node *node)
 {
 	const struct kind_row *row = &kinds[node->kind];
-	if (row->job)
-		return job_need(row->job(node));
+	struct job *job = row->job ? row->job(node) : NULL;
+	if (job)
+		return job_need(job);
 	return row->needs ? graph_need(node_dump(node)->graph, row->needs) : 0;
 }
 
@@ -240,9 +241,10 @@ bool tree_has_attributes(struct tree *tree, uint64_t ino)
 	if (node_from_ino(tree, ino, &node))
 		return false;
 	const struct kind_row *row = &kinds[node.kind];
-	if (row->type != S_IFREG || !node.heap)
+	if (row->type != S_IFREG)
 		return true;
-	return row->job ? job_done(row->job(&node)) : graph_has(node_dump(&node)->graph, row->needs);
+	const struct job *job = row->job ? row->job(&node) : NULL;
+	return job ? job_done(job) : !node.heap || graph_has(node_dump(&node)->graph, row->needs);
 }
 
 int tree_readlink(struct tree *tree, uint64_t ino, struct text *target)
@@ -529,12 +531,16 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		tree_close(tree);
 		return NULL;
 	}
+	if (source->profile)
+		profile_init(tree);
 	return tree;
 }
 
 void tree_close(struct tree *tree)
 {
 	/* A thread that has done its job for one dump answers requests, which may ask for a job of another's. */
+	if (tree->source.profile)
+		profile_stop(tree);
 	for (unsigned i = 0; i < tree->dump_count; i++)
 		duplicates_cancel(tree->dumps[i].duplicates);
 	for (unsigned i = 0; i < tree->dump_count; i++)
