@@ -239,9 +239,43 @@ def dump_name(frame):
     return '' if symbols.get((library, address)) == '' else frame
 
 
+RECORD_REST = 28  # bytes of a record behind its UUID and number: time, size, two addresses, library
+
+
+def file_order():
+    """Numbers of the records as they stand in raw.loli: the comparator's nodes are made in that order, and equal ones
+    stay in it. Up to there the file holds series of points, then pairs of a number and a text (UTF-16)."""
+    raw = open(os.path.join(mount, 'raw.loli'), 'rb').read()
+    at = 12
+
+    def take(form):
+        nonlocal at
+        value = struct.unpack_from('>' + form, raw, at)[0]
+        at += struct.calcsize(form)
+        return value
+
+    def skip_text():
+        nonlocal at
+        length = take('I')
+        at += 0 if length == 0xffffffff else length
+    for _ in range(take('i')):
+        at += 16 * struct.unpack_from('>i', raw, at)[0] + 4
+    for _ in range(take('i')):
+        at += 4
+        skip_text()
+    order = []
+    for _ in range(take('i')):
+        skip_text()
+        order.append(take('I'))
+        at += RECORD_REST
+    return order
+
+
 def our_dump():
+    """The report, byte for byte: siblings by size, equal ones as they were made."""
+    place = {seq: n for n, seq in enumerate(file_order())}
     root = ['', 0, 0, {}]
-    for row in live:
+    for row in sorted(live, key=lambda row: place[number(row, 'seq')]):
         if row['stack'].startswith('[no call stack]'):
             continue
         node = root
@@ -249,29 +283,18 @@ def our_dump():
             node = node[3].setdefault(name, [name, 0, 0, {}])
             node[1] += number(row, 'size')
             node[2] += 1
+    lines = ['=== LoliProfiler Profile Report ===', '', 'Total allocations: %d' % len(live),
+             'Total size: ' + size_text(sum(number(row, 'size') for row in live)), '',
+             '=== Memory Allocations ===', '']
 
-    def sealed(node):
-        return node[0], size_text(node[1]), node[2], tuple(sorted(sealed(child) for child in node[3].values()))
-    return tuple(sorted(sealed(node) for node in root[3].values()))
-
-
-def their_dump(lines):
-    root, path = [], []
-    for line in lines:
-        depth = (len(line) - len(line.lstrip(' '))) // 4
-        name, size, count = line[4 * depth:].rsplit(', ', 2)
-        node = (name, size, int(count), [])
-        (path[depth - 1][3] if depth else root).append(node)
-        path[depth:] = [node]
-
-    def sealed(node):
-        return node[:3] + (tuple(sorted(sealed(child) for child in node[3])),)
-    return tuple(sorted(sealed(node) for node in root))
+    def put(node, depth):
+        for child in sorted(node[3].values(), key=lambda child: -child[1]):
+            lines.append('    ' * depth + '%s, %s, %d' % (child[0], size_text(child[1]), child[2]))
+            put(child, depth + 1)
+    put(root, 0)
+    return '\n'.join(lines) + '\n'
 
 
 if len(sys.argv) > 3:
-    head, _, body = open(sys.argv[3]).read().partition('=== Memory Allocations ===\n\n')
-    same('the dump', our_dump(), their_dump(body.splitlines()))
-    same("the dump's head", ['Total allocations: %d' % len(live), 'Total size: ' +
-                             size_text(sum(number(row, 'size') for row in live))], head.split('\n')[2:4])
+    same('the dump, byte for byte', our_dump().encode(), open(sys.argv[3], 'rb').read())
 print('%d compared' % compared)
