@@ -78,6 +78,14 @@ static int push(struct dominators *d, uint32_t node, uint32_t number)
 	return 0;
 }
 
+/* Brings a node's list near, which is looked at once the search is through with the node before. */
+static void prefetch_list(const struct dominators *d, uint32_t node)
+{
+	const uint32_t start = d->lists->start[node];
+	if (start != LIST_NONE)
+		__builtin_prefetch(&d->lists->targets[start]);
+}
+
 /* How often it is asked whether to go on. */
 #define CANCEL_STEPS (UINT32_C(1) << 16)
 
@@ -110,6 +118,8 @@ static int search(struct dominators *d, uint32_t root, bool strong)
 		/* Of a list's last one nothing is left to come back to: so a long chain needs no long stack. */
 		if (target & LIST_LAST)
 			d->frame_count--;
+		else
+			prefetch_list(d, targets[frame->position] & ~LIST_LAST);
 		if (!known) {
 			number(d, node, from, strong);
 			rc = push(d, node, d->reached);

@@ -238,6 +238,46 @@ static int list_classes(struct graph *graph)
 	return rc;
 }
 
+/* The stretch that a place in the lists, as they were written, belongs to. */
+static size_t stretch_at(const struct graph *graph, uint32_t place)
+{
+	size_t low = 0, high = graph->stretch_count;
+	while (high - low > 1) {
+		const size_t mid = low + (high - low) / 2;
+		if (graph->stretches[mid].begin <= place)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * Moves the stretches together. Each had room for all its references, those to leaves too, which are in no list. The lists
+ * lie in large pages, where a search that jumps about is a fifth faster, and there even gaps take memory.
+ */
+static int close_gaps(struct graph *graph)
+{
+	uint64_t *moved = malloc(graph->stretch_count * sizeof *moved), used = 0;
+	if (!moved)
+		return ENOMEM;
+	for (size_t i = 0; i < graph->stretch_count; i++) {
+		const struct stretch *stretch = &graph->stretches[i];
+		moved[i] = stretch->begin - used;
+		memmove(graph->lists.targets + used, graph->lists.targets + stretch->begin,
+			stretch->count * sizeof *graph->lists.targets);
+		used += stretch->count;
+	}
+	for (uint32_t node = 0; node < graph->lists.count; node++)
+		if (graph->lists.start[node] != LIST_NONE)
+			graph->lists.start[node] -= (uint32_t)moved[stretch_at(graph, graph->lists.start[node])];
+	for (size_t i = 0; i < graph->stretch_count; i++)
+		graph->stretches[i].begin -= moved[i];
+	free(moved);
+	store_trim(graph->lists.targets, used, graph->target_count, sizeof *graph->lists.targets);
+	return 0;
+}
+
 int build_references(struct graph *graph)
 {
 	graph->stretch_count = chunk_count(graph->heap) + 1;
@@ -267,12 +307,14 @@ int build_references(struct graph *graph)
 	graph->lists.count = graph->numbers.core_count;
 	graph->leaf_count = graph->numbers.count - graph->numbers.core_count;
 	graph->lists.start = store_get(&graph->store, graph->lists.count, sizeof *graph->lists.start);
-	graph->lists.targets = store_get_sparse(&graph->store, graph->target_count, sizeof *graph->lists.targets);
+	graph->lists.targets = store_get(&graph->store, graph->target_count, sizeof *graph->lists.targets);
 	graph->leaf_owner = store_get(&graph->store, graph->leaf_count, sizeof *graph->leaf_owner);
 	if (!graph->lists.start || !graph->lists.targets || !graph->leaf_owner)
 		return ENOMEM;
 	memset(graph->lists.start, 0xff, graph->lists.count * sizeof *graph->lists.start);
 	memset(graph->leaf_owner, 0xff, graph->leaf_count * sizeof *graph->leaf_owner);
 	rc = list_classes(graph);
-	return rc ? rc : graph_pass(graph, lists_chunk, graph);
+	if (!rc)
+		rc = graph_pass(graph, lists_chunk, graph);
+	return rc ? rc : close_gaps(graph);
 }

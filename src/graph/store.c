@@ -147,6 +147,13 @@ void *store_get(struct store *store, uint64_t count, uint64_t size)
 	return items;
 }
 
+void store_trim(void *items, uint64_t used, uint64_t count, uint64_t size)
+{
+	const uint64_t kept = pages(used * size), all = pages(count * size);
+	if (kept < all)
+		madvise((char *)items + kept, all - kept, MADV_DONTNEED);
+}
+
 void store_put(struct store *store, void *items, uint64_t count, uint64_t size)
 {
 	if (!items)

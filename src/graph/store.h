@@ -30,6 +30,8 @@ uint64_t store_default_limit(void);
  */
 void *store_get(struct store *store, uint64_t count, uint64_t size);
 void *store_get_sparse(struct store *store, uint64_t count, uint64_t size);
+/* Of `count` items only the first `used` are needed any more: gives the memory of the others back. */
+void store_trim(void *items, uint64_t used, uint64_t count, uint64_t size);
 /* Gives them back; of NULL nothing. */
 void store_put(struct store *store, void *items, uint64_t count, uint64_t size);
 /* When all arrays were given back. */
