@@ -27,19 +27,19 @@ void put_loli_uuid(struct writer *w, uint64_t number)
 }
 
 void put_loli_record(struct writer *w, uint32_t seq, uint32_t time_ms, uint32_t size, uint64_t address,
-		     uint64_t function, uint32_t library)
+		     uint64_t function, uint32_t lib)
 {
 	put_u4(w, seq);
 	put_u4(w, time_ms);
 	put_u4(w, size);
 	put_u8(w, address);
 	put_u8(w, function);
-	put_u4(w, library);
+	put_u4(w, lib);
 }
 
-void put_loli_frame(struct writer *w, uint32_t library, uint64_t address)
+void put_loli_frame(struct writer *w, uint32_t lib, uint64_t address)
 {
-	put_u4(w, library);
+	put_u4(w, lib);
 	put_u8(w, address);
 }
 
@@ -108,13 +108,13 @@ void sample_loli_small(struct writer *w)
 	put_u4(w, 5);
 	for (unsigned i = 0; i < 5; i++) {
 		static const struct {
-			uint32_t library;
+			uint32_t lib;
 			uint64_t address;
 		} called[] = { { 11, 0x1100 }, { 12, 0x1200 }, { 12, 0x1300 } };
 		put_loli_uuid(w, records[i][0]);
 		put_u4(w, 3);
 		put_loli_frame(w, 13, 0x77);
-		put_loli_frame(w, called[records[i][4]].library, called[records[i][4]].address);
+		put_loli_frame(w, called[records[i][4]].lib, called[records[i][4]].address);
 		put_loli_frame(w, 11, 0x1000);
 	}
 	put_u4(w, 2);

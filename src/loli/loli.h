@@ -136,7 +136,7 @@ struct loli_uuid loli_uuid(const struct loli_string *string);
 /* A record, behind its UUID. */
 #define LOLI_RECORD 32
 struct loli_record {
-	uint32_t seq, size, library; /* the library by its key in the table of strings */
+	uint32_t seq, size, lib; /* the lib by its key in the table of strings */
 	int32_t time_ms;
 	uint64_t address, function;
 };

@@ -93,8 +93,8 @@ uint32_t names_library(struct loli_sums *sums, uint32_t key)
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct loli_symbol *x = a, *y = b;
-	if (x->library != y->library)
-		return x->library < y->library ? -1 : 1;
+	if (x->lib != y->lib)
+		return x->lib < y->lib ? -1 : 1;
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return x->name < y->name ? -1 : x->name > y->name;
@@ -125,7 +125,7 @@ static bool read_symbols(struct loli_sums *sums)
 	}
 	qsort(sums->symbols, sums->symbol_count, sizeof *sums->symbols, compare_symbols);
 	for (size_t i = 0; i < sums->symbol_count; i++) {
-		struct loli_library *library = &sums->libraries[sums->symbols[i].library];
+		struct loli_library *library = &sums->libraries[sums->symbols[i].lib];
 		if (!library->symbols++)
 			library->first_symbol = (uint32_t)i;
 	}
@@ -135,8 +135,8 @@ static bool read_symbols(struct loli_sums *sums)
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct loli_range *x = a, *y = b;
-	if (x->library != y->library)
-		return x->library < y->library ? -1 : 1;
+	if (x->lib != y->lib)
+		return x->lib < y->lib ? -1 : 1;
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
 	return x->start < y->start ? -1 : x->start > y->start;
@@ -170,7 +170,7 @@ static bool read_ranges(struct loli_sums *sums)
 	}
 	qsort(sums->ranges, sums->range_count, sizeof *sums->ranges, compare_ranges);
 	for (size_t i = 0; i < sums->range_count; i++) {
-		struct loli_library *library = &sums->libraries[sums->ranges[i].library];
+		struct loli_library *library = &sums->libraries[sums->ranges[i].lib];
 		if (!library->ranges++)
 			library->first_range = (uint32_t)i;
 	}
@@ -243,7 +243,7 @@ static uint32_t function_of_text(struct loli_sums *sums, const char *name, size_
 	if (!table_grow(&list, sums->function_count, &sums->function_capacity, sizeof *sums->functions))
 		return NUMBER_NONE;
 	sums->functions = list;
-	sums->functions[sums->function_count] = (struct loli_function){ .text = text, .library = library };
+	sums->functions[sums->function_count] = (struct loli_function){ .text = text, .lib = library };
 	return *number = (uint32_t)sums->function_count++;
 }
 

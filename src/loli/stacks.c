@@ -98,7 +98,7 @@ static uint32_t child(struct building *b, uint32_t parent, uint32_t function)
 		return NUMBER_NONE;
 	sums->nodes = list;
 	const struct loli_node *above = &sums->nodes[parent];
-	const uint32_t library = sums->functions[function].library;
+	const uint32_t library = sums->functions[function].lib;
 	const bool agent = library != NUMBER_NONE && sums->libraries[library].agent;
 	sums->nodes[sums->node_count] = (struct loli_node){
 		.parent = parent, .function = function, .depth = above->depth + 1, .size = 1,
@@ -203,7 +203,7 @@ static bool read_records(struct building *b)
 			sums->left_out++;
 			continue;
 		}
-		const uint32_t library = names_library(sums, record.library);
+		const uint32_t library = names_library(sums, record.lib);
 		const uint32_t leaf = library == NUMBER_NONE ? library : leaf_of(b, &record, &uuid, library);
 		if (leaf == NUMBER_NONE)
 			return false;
@@ -276,11 +276,11 @@ static int compare_functions(const struct loli_sums *sums, uint32_t a, uint32_t 
 {
 	const struct loli_function *x = &sums->functions[a], *y = &sums->functions[b];
 	const int order = compare_texts(sums, x->text, y->text);
-	if (order || x->library == y->library)
+	if (order || x->lib == y->lib)
 		return order;
-	if (x->library == NUMBER_NONE || y->library == NUMBER_NONE)
-		return x->library == NUMBER_NONE ? -1 : 1;
-	return compare_texts(sums, sums->libraries[x->library].text, sums->libraries[y->library].text);
+	if (x->lib == NUMBER_NONE || y->lib == NUMBER_NONE)
+		return x->lib == NUMBER_NONE ? -1 : 1;
+	return compare_texts(sums, sums->libraries[x->lib].text, sums->libraries[y->lib].text);
 }
 
 static int compare_siblings(const void *a, const void *b, void *context)
@@ -371,15 +371,15 @@ static bool add_totals(struct loli_sums *sums)
 		for (; depth > node->depth; depth--) {
 			const struct loli_function *left = &sums->functions[path[depth - 1]];
 			on_path[path[depth - 1]]--;
-			if (left->library != NUMBER_NONE)
-				libraries[left->library]--;
+			if (left->lib != NUMBER_NONE)
+				libraries[left->lib]--;
 		}
 		struct loli_function *function = &sums->functions[node->function];
 		path[depth++] = node->function;
 		if (!on_path[node->function]++)
 			add(&function->total, node->total.bytes, node->total.count);
-		if (function->library != NUMBER_NONE && !libraries[function->library]++)
-			add(&sums->libraries[function->library].total, node->total.bytes, node->total.count);
+		if (function->lib != NUMBER_NONE && !libraries[function->lib]++)
+			add(&sums->libraries[function->lib].total, node->total.bytes, node->total.count);
 	}
 	free(on_path);
 	free(libraries);

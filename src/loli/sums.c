@@ -8,8 +8,8 @@ static void count_named(struct loli_sums *sums)
 	for (size_t i = 0; i < sums->symbol_count; i++) {
 		struct loli_cursor cursor = loli_cursor(sums->loli, sums->symbols[i].name);
 		size_t len;
-		if (loli_string(&cursor).count || sums_filled(sums, sums->symbols[i].library, sums->symbols[i].address, &len))
-			sums->libraries[sums->symbols[i].library].named += symbol_counts(sums, i);
+		if (loli_string(&cursor).count || sums_filled(sums, sums->symbols[i].lib, sums->symbols[i].address, &len))
+			sums->libraries[sums->symbols[i].lib].named += symbol_counts(sums, i);
 	}
 }
 

@@ -37,7 +37,7 @@ struct loli_library {
 
 struct loli_function {
 	uint32_t text;
-	uint32_t library;
+	uint32_t lib;
 	bool named;
 	bool pseudo;		/* stands for what has no function */
 	struct loli_sum self, total, freed;
@@ -56,12 +56,12 @@ struct loli_node {
 struct loli_symbol {
 	uint64_t address;
 	uint64_t name;		/* where its string is in the file */
-	uint32_t library;
+	uint32_t lib;
 };
 
 struct loli_range {
 	uint64_t start, end, offset;
-	uint32_t library;
+	uint32_t lib;
 };
 
 /* A mapping of smaps, and how held blocks lie in it. */
@@ -144,7 +144,7 @@ const char *sums_filled(const struct loli_sums *sums, uint32_t library, uint64_t
 /* The last entry of equal ones. */
 static inline bool symbol_counts(const struct loli_sums *sums, size_t i)
 {
-	return i + 1 == sums->symbol_count || sums->symbols[i].library != sums->symbols[i + 1].library ||
+	return i + 1 == sums->symbol_count || sums->symbols[i].lib != sums->symbols[i + 1].lib ||
 	       sums->symbols[i].address != sums->symbols[i + 1].address;
 }
 

@@ -25,7 +25,7 @@ struct symbol {
 };
 
 struct symbol_file {
-	char *library;
+	char *lib;
 	char *text;
 	struct symbol *list;
 	size_t text_len, count;
@@ -200,7 +200,7 @@ static char *library_name(const char *path)
 
 static void close_file(struct symbol_file *file)
 {
-	free(file->library);
+	free(file->lib);
 	free(file->text);
 	free(file->list);
 	memset(file, 0, sizeof *file);
@@ -211,8 +211,8 @@ static int read_symbols(struct symbol_file *file, const char *path, int fd, cons
 {
 	char magic[4];
 	size_t len;
-	file->library = library_name(path);
-	if (!file->library)
+	file->lib = library_name(path);
+	if (!file->lib)
 		return complain(complaint, path, strerror(ENOMEM));
 	if (pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && !memcmp(magic, ELF_MAGIC, sizeof magic))
 		return open_elf(file, path, complaint);
@@ -402,7 +402,7 @@ const char *symbols_find(const struct symbol_files *files, const char *library, 
 {
 	for (size_t i = 0; i < files->count && address; i++) {
 		const struct symbol_file *file = &files->list[i];
-		if (strlen(file->library) != library_len || memcmp(file->library, library, library_len))
+		if (strlen(file->lib) != library_len || memcmp(file->lib, library, library_len))
 			continue;
 		const struct symbol *symbol = before(file, address - 1);
 		if (symbol) {

@@ -75,8 +75,8 @@ void put_callstack_name(struct text *text, const struct profile_view *view, uint
 	if (!both)
 		return;
 	text_putc(text, '@');
-	if (function->library != NUMBER_NONE)
-		name_escape(text, sums_name(view->sums, view->sums->libraries[function->library].text), LIBRARY_MOST, false);
+	if (function->lib != NUMBER_NONE)
+		name_escape(text, sums_name(view->sums, view->sums->libraries[function->lib].text), LIBRARY_MOST, false);
 }
 
 /* Is a child shown, as number `i` of its siblings? Those that hold nothing are not of this tree. */
@@ -205,7 +205,7 @@ bool up_callstack(const struct node *folder, struct node *parent)
 	return true;
 }
 
-static bool size_of(const struct node *file, uint64_t *size, uint64_t *blocks)
+bool callstack_room(const struct node *file, uint64_t *size, uint64_t *blocks)
 {
 	const struct profile_view *view = profile_view(file);
 	const unsigned what = file->key & ((1u << WHAT_BITS) - 1);
@@ -221,31 +221,5 @@ static bool size_of(const struct node *file, uint64_t *size, uint64_t *blocks)
 		return false;
 	*size = what == SELF ? holder.node->self.bytes : holder.rest.bytes;
 	*blocks = what == SELF ? holder.self_blocks : holder.rest_blocks;
-	return true;
-}
-
-static bool callstack_size(const struct node *file, uint64_t *size)
-{
-	uint64_t blocks;
-	return size_of(file, size, &blocks);
-}
-
-static bool read_nul(const struct node *file, uint64_t from, size_t len, void *out)
-{
-	(void)file;
-	(void)from;
-	memset(out, 0, len);
-	return true;
-}
-
-const struct made_ops callstack_made = { callstack_size, read_nul };
-
-bool callstack_attributes(const struct node *node, struct stat *st)
-{
-	uint64_t size = 0, blocks = 0;
-	if (kinds[node->kind].type == S_IFREG && !size_of(node, &size, &blocks))
-		return false;
-	st->st_size = (off_t)size;
-	st->st_blocks = (blkcnt_t)blocks;
 	return true;
 }

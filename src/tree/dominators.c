@@ -196,7 +196,7 @@ bool up_dominator(const struct node *folder, struct node *parent)
 	return true;
 }
 
-static bool size_of(const struct node *file, uint64_t *size, uint64_t *blocks)
+bool dominator_room(const struct node *file, uint64_t *size, uint64_t *blocks)
 {
 	struct holder holder;
 	struct held held;
@@ -213,31 +213,5 @@ static bool size_of(const struct node *file, uint64_t *size, uint64_t *blocks)
 		return false;
 	*size = file->kind == KIND_DOMINATOR_SELF ? holder.shallow : holder.rest;
 	*blocks = file->kind == KIND_DOMINATOR_SELF ? holder.self_blocks : holder.rest_blocks;
-	return true;
-}
-
-static bool dominator_size(const struct node *file, uint64_t *size)
-{
-	uint64_t blocks;
-	return size_of(file, size, &blocks);
-}
-
-static bool read_nul(const struct node *file, uint64_t from, size_t len, void *out)
-{
-	(void)file;
-	(void)from;
-	memset(out, 0, len);
-	return true;
-}
-
-const struct made_ops dominator_made = { dominator_size, read_nul };
-
-bool dominator_attributes(const struct node *node, struct stat *st)
-{
-	uint64_t size = 0, blocks = 0;
-	if (kinds[node->kind].type == S_IFREG && !size_of(node, &size, &blocks))
-		return false;
-	st->st_size = (off_t)size;
-	st->st_blocks = (blkcnt_t)blocks;
 	return true;
 }

@@ -210,6 +210,8 @@ struct kind_row {
 	/* Instead: what must be done before a file, or a folder's entries, can be made; until it is, TREE_LATER. NULL of
 	   a node that needs nothing. */
 	struct job *(*job)(const struct node *node);
+	/* A tree for du: a folder has no size, a file is so many NUL bytes and takes so many blocks. */
+	bool (*room)(const struct node *file, uint64_t *size, uint64_t *blocks);
 	/* Attributes that are not those of all files and folders. */
 	bool (*attributes)(const struct node *node, struct stat *st);
 	bool changes;		/* the one that does: nothing of it is to be remembered */
@@ -443,8 +445,7 @@ extern const struct pages_ops leaks_pages;
 void leaks_close(struct leaks *leaks);
 
 /* dominators.c */
-extern const struct made_ops dominator_made;
-bool dominator_attributes(const struct node *node, struct stat *st);
+bool dominator_room(const struct node *file, uint64_t *size, uint64_t *blocks);
 void list_dominators(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_dominator(const struct node *folder, const char *name, struct node *child);
 bool up_dominator(const struct node *folder, struct node *parent);
@@ -467,8 +468,7 @@ void put_profile_info(const struct node *node, struct text *text);
 extern const struct pages_ops profile_pages;
 
 /* callstacks.c */
-extern const struct made_ops callstack_made;
-bool callstack_attributes(const struct node *node, struct stat *st);
+bool callstack_room(const struct node *file, uint64_t *size, uint64_t *blocks);
 void list_callstacks(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_callstack(const struct node *folder, const char *name, struct node *child);
 bool up_callstack(const struct node *folder, struct node *parent);

@@ -67,9 +67,9 @@ static void put_frame(struct text *text, const struct profile_view *view, uint32
 	const uint32_t function = view->sums->nodes[node].function;
 	const size_t start = text->len;
 	put_function_label(text, view, function);
-	if (view->flags[node] & NODE_WITH_LIBRARY && view->sums->functions[function].library != NUMBER_NONE) {
+	if (view->flags[node] & NODE_WITH_LIBRARY && view->sums->functions[function].lib != NUMBER_NONE) {
 		text_putc(text, '@');
-		put_library_label(text, view, view->sums->functions[function].library);
+		put_library_label(text, view, view->sums->functions[function].lib);
 	}
 	char *p = text->failed || text->len == start ? NULL : text->data + start;
 	while (p && (p = memchr(p, ';', (size_t)(text->data + text->len - p))))

@@ -54,7 +54,7 @@ static void put_record(struct pages *pages, const struct profile_view *view, con
 	text_putc(text, '\t');
 	text_puts(text, loli_state_names[entry->state]);
 	text_putc(text, '\t');
-	put_library_label(text, view, sums_library(sums, record.library));
+	put_library_label(text, view, sums_library(sums, record.lib));
 	text_putc(text, '\t');
 	if (!function->pseudo)
 		put_function_label(text, view, sums->nodes[entry->leaf].own);
@@ -84,9 +84,9 @@ static void put_function(struct pages *pages, const struct profile_view *view, u
 {
 	const struct loli_function *function = &view->sums->functions[view->sums->by_function[i]];
 	const struct loli_sum *const cells[] = { &function->self, &function->total, &function->freed };
-	if (function->library == NUMBER_NONE) /* what stands above records without a stack */
+	if (function->lib == NUMBER_NONE) /* what stands above records without a stack */
 		return;
-	put_library_label(&pages->text, view, function->library);
+	put_library_label(&pages->text, view, function->lib);
 	text_putc(&pages->text, '\t');
 	if (!function->pseudo)
 		put_function_label(&pages->text, view, view->sums->by_function[i]);
@@ -187,8 +187,8 @@ static void put_symbol(struct pages *pages, const struct profile_view *view, uin
 	struct loli_cursor cursor = loli_cursor(sums->loli, symbol->name);
 	const struct loli_string string = loli_string(&cursor);
 	size_t len = 0;
-	const char *name = string.count ? NULL : sums_filled(sums, symbol->library, symbol->address, &len);
-	put_library_label(text, view, symbol->library);
+	const char *name = string.count ? NULL : sums_filled(sums, symbol->lib, symbol->address, &len);
+	put_library_label(text, view, symbol->lib);
 	text_printf(text, "\t0x%" PRIx64 "\t", symbol->address);
 	if (string.count) {
 		char *utf8 = malloc(3 * (size_t)string.count);

@@ -184,15 +184,17 @@ static int node_ready(const struct node *node)
 	return row->needs ? graph_need(node_dump(node)->graph, row->needs) : 0;
 }
 
-static int node_size(const struct node *node, uint64_t *size)
+/* The bytes of a node, and the blocks that they take. */
+static int node_size(const struct node *node, uint64_t *size, uint64_t *blocks)
 {
 	const struct kind_row *row = &kinds[node->kind];
 	struct text text = { 0 };
 	uint64_t offset;
 	int rc;
+	*blocks = UINT64_MAX; /* as many as the size needs */
 	switch (row->type) {
 	case S_IFDIR:
-		*size = 4096;
+		*size = row->room ? 0 : 4096;
 		return 0;
 	case S_IFLNK:
 		rc = read_link(node, &text);
@@ -205,6 +207,8 @@ static int node_size(const struct node *node, uint64_t *size)
 			return rc;
 		if (row->bytes)
 			return row->bytes(node, &offset, size) ? 0 : EIO;
+		if (row->room)
+			return row->room(node, size, blocks) ? 0 : EIO;
 		if (row->made)
 			return row->made->size(node, size) ? 0 : EIO;
 		return pages_size(&node->tree->cache, node_ino(node), row->pages, node, size);
@@ -214,10 +218,10 @@ static int node_size(const struct node *node, uint64_t *size)
 int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st)
 {
 	struct node node;
-	uint64_t size;
+	uint64_t size, blocks;
 	int rc = node_from_ino(tree, ino, &node);
 	if (!rc)
-		rc = node_size(&node, &size);
+		rc = node_size(&node, &size, &blocks);
 	if (rc == TREE_LATER)
 		size = 0;
 	else if (rc)
@@ -225,7 +229,7 @@ int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st)
 	const mode_t type = kinds[node.kind].type;
 	*st = (struct stat){ .st_ino = ino, .st_nlink = 1, .st_size = (off_t)size };
 	st->st_mode = type | (type == S_IFLNK ? 0777 : type == S_IFDIR ? tree->mode | tree->mode >> 2 : tree->mode);
-	st->st_blocks = type == S_IFLNK ? 0 : (blkcnt_t)((size + 511) / 512);
+	st->st_blocks = type == S_IFLNK ? 0 : (blkcnt_t)(blocks != UINT64_MAX ? blocks : (size + 511) / 512);
 	st->st_blksize = 4096;
 	st->st_uid = tree->owner;
 	st->st_gid = tree->group;
@@ -357,18 +361,21 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 	return 0;
 }
 
+/* Bytes that are made, or NUL where there only is room. */
 static int read_made(const struct node *node, uint64_t offset, size_t size, struct text *text)
 {
-	const struct made_ops *made = kinds[node->kind].made;
-	uint64_t total;
-	if (!made->size(node, &total))
+	const struct kind_row *row = &kinds[node->kind];
+	uint64_t total, blocks;
+	if (!(row->room ? row->room(node, &total, &blocks) : row->made->size(node, &total)))
 		return EIO;
 	const uint64_t left = offset < total ? total - offset : 0;
 	const size_t len = size < left ? size : (size_t)left;
 	if (!text_reserve(text, len + 1))
 		return ENOMEM;
 	text->len = len;
-	return !len || made->read(node, offset, len, text->data) ? 0 : EIO;
+	if (row->room)
+		memset(text->data, 0, len);
+	return !len || row->room || row->made->read(node, offset, len, text->data) ? 0 : EIO;
 }
 
 int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, struct text *text, uint64_t *file_offset,
@@ -395,7 +402,7 @@ int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, str
 		*file_offset = (node.heap ? node.heap->in->base : 0) + start + offset;
 		return 0;
 	}
-	const int failed = row->made ? read_made(&node, offset, size, text) :
+	const int failed = row->made || row->room ? read_made(&node, offset, size, text) :
 				       pages_read(&tree->cache, ino, row->pages, &node, offset, size, text);
 	*len = text->len;
 	return failed;
