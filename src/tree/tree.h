@@ -72,8 +72,8 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 
 /*
  * Reads up to `size` bytes at `offset`. Fewer only at the end of the file. For files that are a stretch of the
- * dump itself, *file_offset is where they are and nothing is copied (text stays empty, *len tells how many
- * bytes); otherwise *file_offset is UINT64_MAX and the bytes are in text.
+ * dump itself, *file_offset is where they are in the space of all inputs and nothing is copied (text stays empty, *len
+ * tells how many bytes); otherwise *file_offset is UINT64_MAX and the bytes are in text.
  */
 int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, struct text *text, uint64_t *file_offset,
 	      size_t *len);
