@@ -202,7 +202,7 @@ static int take_alone(struct options *options, const char *word, const char *nex
 	if (!row && (size_t)snprintf(valued, sizeof valued, "%s=", word) < sizeof valued) {
 		row = find(valued, &value);
 		if (row && !next) {
-			fprintf(stderr, "heapfs: %s: what?\n", word);
+			fprintf(stderr, "heapfs: %s: wants an argument\n", word);
 			return -1;
 		}
 		if (row)
@@ -250,6 +250,149 @@ int options_parse(struct options *options, int argc, char **argv)
 		}
 	}
 	return rc < 0 ? -1 : 0;
+}
+
+/* --- what the values mean --- */
+
+/* A decimal number from `least` to `most`; 0 where the option was not given. */
+static int parse_number(const char *name, const char *value, unsigned least, unsigned most, unsigned *number)
+{
+	char *end;
+	*number = 0;
+	if (!value)
+		return 0;
+	errno = 0;
+	const unsigned long parsed = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || parsed > most || parsed < least) {
+		fprintf(stderr, "heapfs: %s=%s: must be a number, at least %u", name, value, least);
+		fprintf(stderr, most == UINT32_MAX ? "\n" : " and at most %u\n", most);
+		return -1;
+	}
+	*number = (unsigned)parsed;
+	return 0;
+}
+
+/* Bytes, with K, M or G behind them; 0 where the option was not given. */
+static int parse_size(const char *name, const char *value, uint64_t *size)
+{
+	static const char units[] = "KMG";
+	char *end;
+	*size = 0;
+	if (!value)
+		return 0;
+	errno = 0;
+	const unsigned long long number = strtoull(value, &end, 10);
+	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (*value >= '0' && *value <= '9' && !errno && number && number <= UINT64_MAX >> shift && !end[unit != NULL]) {
+		*size = (uint64_t)number << shift;
+		return 0;
+	}
+	fprintf(stderr, "heapfs: %s=%s: must be a size, like 500M\n", name, value);
+	return -1;
+}
+
+/* Which of `words` the value is, the first where the option was not given. */
+static int parse_word(const char *name, const char *value, const char *const *words, unsigned *number)
+{
+	*number = 0;
+	if (!value)
+		return 0;
+	for (; words[*number]; ++*number)
+		if (!strcmp(value, words[*number]))
+			return 0;
+	fprintf(stderr, "heapfs: %s=%s: must be one of", name, value);
+	for (; *words; words++)
+		fprintf(stderr, " %s", *words);
+	fputc('\n', stderr);
+	return -1;
+}
+
+/* "T0..T1", of which each may be left out. */
+static int parse_span(const char *value, struct loli_options *loli)
+{
+	const char *dots = value ? strstr(value, "..") : NULL;
+	char *end = NULL;
+	*loli = (struct loli_options){ .from = INT64_MIN, .to = INT64_MAX, .spanned = value != NULL };
+	if (!value)
+		return 0;
+	if (dots && dots[2] >= '0' && dots[2] <= '9') {
+		loli->to = strtoll(dots + 2, &end, 10);
+	} else if (dots) {
+		end = (char *)(uintptr_t)(dots + 2);
+	}
+	bool right = dots && !*end && (dots != value || dots[2]);
+	if (right && dots != value) {
+		loli->from = strtoll(value, &end, 10);
+		right = *value >= '0' && *value <= '9' && end == dots;
+	}
+	if (right && loli->from <= loli->to)
+		return 0;
+	fprintf(stderr, "heapfs: time=%s: must be a span of milliseconds, like 2000..5000\n", value);
+	return -1;
+}
+
+/* What is to be opened: the file, and the one that it is compared with. */
+static int parse_opening(const struct options *options, struct settings *settings)
+{
+	static const char *const bases[] = { "first", "containing", NULL };
+	struct open_options *open = &settings->open;
+	unsigned base, time;
+	*open = (struct open_options){ .program = "heapfs", .path = options->dump, .dump_option = "dump",
+				       .only_one = options->baseline != NULL, .only_pid = options->pid != NULL,
+				       .strict = options->strict != 0, .tmpdir = options->tmpdir,
+				       .unpacked = options->unpacked, .mapping = options->mapping };
+	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &open->dump) ||
+	    parse_number("pid", options->pid, 0, UINT32_MAX, &open->pid) ||
+	    parse_word("so_base", options->so_base, bases, &base) || parse_span(options->time, &open->loli))
+		return -1;
+	open->loli.containing = base != 0;
+	open->loli.symbols = (const char *const *)options->symbols;
+	open->loli.symbol_count = options->symbol_count;
+	settings->baseline = *open;
+	settings->baseline.path = options->baseline;
+	settings->baseline.dump_option = "baseline_dump";
+	settings->baseline.only_pid = false;
+	settings->baseline.unpacked = NULL;
+	if (parse_number("baseline_dump", options->baseline_dump, 1, UINT32_MAX, &settings->baseline.dump) ||
+	    parse_number("baseline_time", options->baseline_time, 0, INT32_MAX, &time) ||
+	    parse_number("skip_root_levels", options->skip_root_levels, 0, UINT32_MAX, &settings->tree.skip_root_levels))
+		return -1;
+	settings->tree.since_given = options->baseline_time != NULL;
+	settings->tree.since_ms = time;
+	const char *idle = options->baseline_dump && !options->baseline ? "baseline_dump" :
+			   options->skip_root_levels && !options->baseline && !options->baseline_time ? "skip_root_levels" :
+													NULL;
+	if (idle)
+		fprintf(stderr, "heapfs: %s= says what of a baseline is meant, and baseline= was not given\n", idle);
+	if (options->baseline && options->baseline_time)
+		fputs("heapfs: baseline= and baseline_time= are two things to compare with; give one of them\n", stderr);
+	return idle || (options->baseline && options->baseline_time) ? -1 : 0;
+}
+
+int options_settings(const struct options *options, struct settings *settings)
+{
+	static const char *const links[] = { "yes", "no", NULL }, *const readdirplus[] = { "yes", "auto", "no", NULL };
+	static const char *const dominators[] = { "large", "all", NULL };
+	unsigned uid, gid, no_links, plus, threads, png_level, all_dominators;
+	uint64_t graph_memory;
+	if (parse_number("max_threads", options->max_threads, 1, UINT32_MAX, &threads) ||
+	    parse_number("png_level", options->png_level, 1, 9, &png_level) ||
+	    parse_number("uid", options->uid, 0, UINT32_MAX, &uid) ||
+	    parse_number("gid", options->gid, 0, UINT32_MAX, &gid) ||
+	    parse_word("links", options->links, links, &no_links) ||
+	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus) ||
+	    parse_word("dominators", options->dominators, dominators, &all_dominators) ||
+	    parse_size("graph_memory", options->graph_memory, &graph_memory))
+		return -1;
+	*settings = (struct settings){
+		.tree = { .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
+			  .group_given = options->gid != NULL, .group = gid, .png_level = png_level,
+			  .graph = { .threads = core_count(), .memory = graph_memory, .tmpdir = options->tmpdir,
+				     .all_retainers = all_dominators != 0 } },
+		.readdirplus = plus, .max_threads = threads,
+	};
+	return parse_opening(options, settings);
 }
 
 void options_free(struct options *options)

@@ -6,7 +6,8 @@
 #ifndef HEAPFS_OPTIONS_H
 #define HEAPFS_OPTIONS_H
 
-#include <stddef.h>
+#include "open.h"
+#include "tree/tree.h"
 
 struct options {
 	char *dump, *mount_point, *export, *export_all;
@@ -24,6 +25,15 @@ struct options {
 
 /* Reads all of it; of what is given twice, the last counts. 0, or -1 when it was said what is wrong. */
 int options_parse(struct options *options, int argc, char **argv);
+/* What the values mean. The options must outlive it. 0, or -1 when it was said what is wrong. */
+struct settings {
+	struct open_options open, baseline; /* the latter's path is NULL where there is none */
+	struct tree_options tree;
+	unsigned readdirplus;	/* yes, auto or no, in this order */
+	unsigned max_threads;	/* 0: as many as there are cores */
+};
+int options_settings(const struct options *options, struct settings *settings);
+
 void options_free(struct options *options);
 
 #endif
