@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #define EXIT_USAGE 2
 
@@ -410,6 +413,11 @@ int main(int argc, char **argv)
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 	struct options options = { .dump = NULL };
 	int status = EXIT_USAGE;
+#ifdef __GLIBC__
+	/* What is large goes back when it is freed. glibc's own threshold rises with what was freed before, and what tables
+	   take while they are made then stays in the process for good. */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
 	guard_standard_descriptors();
 	if (fuse_opt_parse(&args, &options, option_table, on_argument)) {
 		fputs("heapfs: see heapfs --help\n", stderr);
