@@ -84,7 +84,7 @@ struct loli_series {
 };
 
 struct loli_sums {
-	struct loli *loli;
+	const struct loli *loli;
 	struct texts texts;
 	struct loli_entry *entries; /* by sequence number */
 	size_t entry_count;
