@@ -262,7 +262,8 @@ static bool build(struct building *b)
 	if (!open_records(b) || !read_records(b) || !sort_entries(sums))
 		return false;
 	look_for_gaps(b);
-	return merged_close(sums) && sort_sums(sums);
+	merged_add_up(sums);
+	return merged_sort(sums) && merged_count(sums) && sort_sums(sums);
 }
 
 bool stacks_build(struct loli_sums *sums)
