@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #ifdef HAVE_MOUNT
 #include "fuse/mount.h"
@@ -257,6 +260,11 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	int status = EXIT_USAGE;
+#ifdef __GLIBC__
+	/* What is large goes back when it is freed. glibc's own threshold rises with what was freed before, and what tables
+	   take while they are made then stays in the process for good. */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
 	guard_standard_descriptors();
 	const int parsed = options_parse(&options, argc, argv);
 	const char *wrong = misused(&options);
