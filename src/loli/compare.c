@@ -91,7 +91,9 @@ static bool count_side(struct loli_comparison *c, bool before)
 		*(before ? &c->total[i].before : &c->total[i].after) = both->functions[i].total;
 	for (size_t i = 1; i < both->node_count; i++) {
 		const struct loli_node *node = &both->nodes[i];
-		struct loli_both *self = &c->self[node->own];
+		if (!node->self.count)
+			continue;
+		struct loli_both *self = &c->self[merged_own(both, (uint32_t)i)];
 		loli_add(before ? &self->before : &self->after, node->self.bytes, node->self.count);
 	}
 	*(before ? &c->held.before : &c->held.after) = both->nodes[0].total;
@@ -256,10 +258,11 @@ static bool held_then(const struct loli_sums *sums, int64_t time_ms, struct loli
 	struct loli_moment moment = { .blocks = NULL };
 	bool made = records_open(&records, sums->loli, false) && moment_open(&moment, &records, time_ms);
 	for (size_t i = 0; made && i < sums->entry_count; i++) {
+		const struct loli_entry entry = sums_entry(sums, i);
 		struct loli_record record;
-		made = sums_record(sums, &sums->entries[i], &record);
+		made = sums_record(sums, &entry, &record);
 		if (made && moment_state(&moment, &records, &record) != MOMENT_GONE)
-			loli_add(&held[sums->entries[i].leaf], record.size, 1);
+			loli_add(&held[sums->stacks[entry.stack].node], record.size, 1);
 	}
 	moment_close(&moment);
 	records_close(&records);
