@@ -129,7 +129,7 @@ static bool count_sides(struct loli_comparison *c)
 static int compare_growth(const struct loli_both *a, const struct loli_both *b)
 {
 	const int64_t x = (int64_t)(a->after.bytes - a->before.bytes), y = (int64_t)(b->after.bytes - b->before.bytes);
-	const int64_t p = (int64_t)(a->after.count - a->before.count), q = (int64_t)(b->after.count - b->before.count);
+	const int64_t p = (int64_t)a->after.count - a->before.count, q = (int64_t)b->after.count - b->before.count;
 	if (x != y)
 		return x > y ? -1 : 1;
 	return p > q ? -1 : p < q;
@@ -160,7 +160,7 @@ static bool find_rows(struct loli_comparison *c)
 	if (!c->by_function || !c->by_stack)
 		return false;
 	for (uint32_t i = 0; i < c->both.function_count; i++)
-		if (loli_function_change(c, i) != CHANGE_NONE)
+		if (c->both.functions[i].lib != NUMBER_NONE && loli_function_change(c, i) != CHANGE_NONE)
 			c->by_function[c->function_rows++] = i;
 	for (uint32_t i = 1; i < c->both.node_count; i++) {
 		const struct loli_both stack = loli_stack(c, i);
@@ -257,7 +257,7 @@ static bool held_then(const struct loli_sums *sums, int64_t time_ms, struct loli
 	bool made = records_open(&records, sums->loli, false) && moment_open(&moment, &records, time_ms);
 	for (size_t i = 0; made && i < sums->entry_count; i++) {
 		struct loli_record record;
-		made = loli_record_at(sums->loli, sums->entries[i].at, &record);
+		made = sums_record(sums, &sums->entries[i], &record);
 		if (made && moment_state(&moment, &records, &record) != MOMENT_GONE)
 			loli_add(&held[sums->entries[i].leaf], record.size, 1);
 	}
