@@ -85,9 +85,6 @@ static inline uint64_t stack_key(unsigned tree, uint32_t node)
 	return (uint64_t)tree << STACK_TREE_BITS | node;
 }
 
-/* report_text.c: line `i`, from 1 on, or, as number 0, all that stands before the lines. */
-void put_report(struct text *text, const struct report *report, uint64_t i);
-
 /* callstacks.c: which nodes are folders. False without memory. */
 bool callstacks_open(struct profile_view *view, bool all);
 

@@ -4,6 +4,7 @@
  * which tells of growth only, and all that differs: by function, by stack, as trees for du.
  */
 #include "tree/profile.h"
+#include "tree/report_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LoliProfiler's reports, byte for byte, as its src/profilecomparator.cpp writes them. */
-#include "tree/profile.h"
+#include "tree/report_text.h"
 
 #include "hprof/mutf8.h"
 
