@@ -62,9 +62,8 @@ static uint32_t count_numbers(const uint8_t *list, uint64_t len)
 }
 
 /* The second pass: which objects are classes, and what else only they tell. */
-static void survey(void *context, const struct object *object)
+static inline void survey(struct surveyor *s, const struct object *object)
 {
-	struct surveyor *s = context;
 	uint64_t *highest = &s->highest[object->relative];
 	if (object->id >> 61 && !object->relative) /* no address */
 		return;
@@ -101,7 +100,9 @@ static void *survey_packets(void *context)
 		struct object object = { .heap = HEAP_CARRIED, .relative = true };
 		s->packet = (uint32_t)packet;
 		memset(s->highest, 0, sizeof s->highest);
-		model_packet(s->m, &reader, packet, &object, survey, s);
+		reader_packet(&reader, s->m->graph, packet);
+		while (reader_next(&reader, &object))
+			survey(s, &object);
 		s->packets[packet] = (struct surveyed){ object.id, { s->highest[false], s->highest[true] }, object.heap,
 							object.relative };
 	}
@@ -185,9 +186,8 @@ static void survey_fields(struct model *m, struct type *type, const struct objec
 	}
 }
 
-static void survey_named(void *context, const struct object *object)
+static void survey_named(struct model *m, const struct object *object)
 {
-	struct model *m = context;
 	const uint32_t number = model_type(m, object->type_id);
 	if (object->fields_len && number != NONE && !m->types[number].element)
 		survey_fields(m, &m->types[number], object);
@@ -199,7 +199,9 @@ static void survey_all_named(struct model *m)
 	struct reader reader = { .failed = false };
 	for (size_t i = 0; i < m->graph->packets && !m->failed; i++) {
 		struct object object = { .id = m->starts[i].id };
-		model_packet(m, &reader, i, &object, survey_named, m);
+		reader_packet(&reader, m->graph, i);
+		while (reader_next(&reader, &object))
+			survey_named(m, &object);
 		m->failed |= reader.failed;
 	}
 	reader_free(&reader);

@@ -62,7 +62,9 @@ static void *put_packets(void *context)
 	while ((packet = take_packet(w)) < w->graph->packets) {
 		struct image *m = &w->images[packet % w->image_count];
 		struct object object = { .id = w->model.starts[packet].id, .heap = w->model.starts[packet].heap };
-		model_packet(&w->model, &reader, packet, &object, image_put_object, m);
+		reader_packet(&reader, w->graph, packet);
+		while (reader_next(&reader, &object))
+			image_put_object(m, &object);
 		image_end_segment(m);
 		m->failed |= reader.failed;
 		write_done(w, m);
