@@ -3,6 +3,26 @@
 
 #include <stdlib.h>
 
+/* The sizes of the image's objects, behind those of all before it. */
+static bool write_sizes(struct image *m)
+{
+	struct writer *w = m->w;
+	struct heap_graph *graph = w->graph;
+	if (!m->size_count)
+		return true;
+	if (m->size_count > w->model.sized - graph->size_count) /* the file is being written to */
+		return false;
+	w->unsorted |= m->unsorted || (graph->size_count && m->sizes[0].id <= w->last_size);
+	w->last_size = m->sizes[m->size_count - 1].id;
+	const uint64_t at = graph->sizes + graph->size_count * sizeof *m->sizes;
+	if (!spill_write(w->spill, m->sizes, m->size_count * sizeof *m->sizes, at))
+		return false;
+	graph->size_count += m->size_count;
+	m->size_count = 0;
+	m->unsorted = false;
+	return true;
+}
+
 void image_write_out(struct image *m)
 {
 	struct writer *w = m->w;
@@ -12,7 +32,7 @@ void image_write_out(struct image *m)
 	if (w->at + m->len > w->most)
 		notes_add(w->graph->notes, "the heap graph would grow out of all proportion; the rest is left out",
 			  NOTE_NO_OFFSET, 0, NULL);
-	if (w->at + m->len > w->most || !spill_write(w->spill, m->data, m->len, w->graph->offset + w->at))
+	if (w->at + m->len > w->most || !spill_write(w->spill, m->data, m->len, w->graph->offset + w->at) || !write_sizes(m))
 		w->cut = true;
 	else
 		w->at += m->len;
@@ -29,6 +49,19 @@ bool image_grow(struct image *m, size_t more)
 	}
 	m->data = grown;
 	m->capacity = wanted;
+	return true;
+}
+
+bool image_grow_sizes(struct image *m)
+{
+	const size_t wanted = 2 * m->size_count + 64;
+	struct own_size *grown = reallocarray(m->sizes, wanted, sizeof *grown);
+	if (!grown) {
+		m->failed = true;
+		return false;
+	}
+	m->sizes = grown;
+	m->size_capacity = wanted;
 	return true;
 }
 

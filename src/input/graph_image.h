@@ -26,8 +26,8 @@ struct writer {
 	struct model model;
 	uint64_t next_string;
 	uint64_t number_names[NUMBERS], internals_name, unnamed, heap_names[4];
-	struct own_size *sizes;
-	size_t size_count, size_capacity;
+	uint64_t last_size;	/* id of the object whose size was written last */
+	bool unsorted;		/* ids of sizes do not rise */
 	uint64_t at, most;	/* bytes written, and how many may be */
 	bool cut;		/* there was no room for the rest */
 	bool failed;
@@ -48,6 +48,7 @@ struct image {
 	unsigned heap;		/* the one that HEAP_INFO said last */
 	struct own_size *sizes;
 	size_t size_count, size_capacity;
+	bool unsorted;		/* among themselves */
 	uint64_t *totals;	/* bytes by type */
 	uint64_t objects, references;
 	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
@@ -73,8 +74,11 @@ void image_end_segment(struct image *image);
 void image_new_segment(struct image *image);
 /* Says what heap the objects lie in that follow. */
 void image_put_heap(struct image *image, unsigned heap);
-/* Writes it out behind all that was before, and empties it. */
+/* Writes it and the sizes out behind all that was before, and empties it. */
 void image_write_out(struct image *image);
+
+/* Makes room for one more size. False without memory. */
+bool image_grow_sizes(struct image *image);
 
 /* Where `more` bytes go; NULL without memory. */
 static inline uint8_t *room(struct image *m, size_t more)
@@ -138,9 +142,6 @@ void image_put_object(struct image *image, const struct object *object);
 void image_put_class(struct image *image, const struct type *type, const struct object *object);
 
 /* --- all together --- */
-
-/* Makes room for `more` sizes. */
-bool grow_sizes(struct own_size **sizes, size_t count, size_t *capacity, size_t more);
 
 /* Puts all objects together, by all threads, and writes them out in the order of their packets. */
 void put_objects(struct writer *w);

@@ -75,6 +75,7 @@ struct model {
 	uint32_t class_type, object_type, object_array_type; /* numbers of java.lang.Class, Object, Object[] */
 	unsigned width;		/* of ids: 4, or 8 where an address needs it */
 	uint64_t highest;	/* id of an object */
+	uint64_t sized;		/* objects that may have a size of their own */
 	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
 	bool failed;		/* no memory */
 };

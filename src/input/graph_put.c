@@ -172,10 +172,10 @@ ALWAYS_INLINE void put_array(struct image *m, const struct type *type, uint64_t 
 
 static inline void add_size(struct image *m, uint64_t id, uint64_t size)
 {
-	if (m->size_count < m->size_capacity || grow_sizes(&m->sizes, m->size_count, &m->size_capacity, 1))
-		m->sizes[m->size_count++] = (struct own_size){ id, size };
-	else
-		m->failed = true;
+	if (m->size_count == m->size_capacity && !image_grow_sizes(m))
+		return;
+	m->unsorted |= m->size_count && m->sizes[m->size_count - 1].id >= id;
+	m->sizes[m->size_count++] = (struct own_size){ id, size };
 }
 
 /* What the VM itself holds for a DexCache or a ClassLoader: an array beside it, as in ART's own dumps. */

@@ -37,6 +37,7 @@ struct surveyor {
 	_Atomic size_t *next;	/* packet that no thread has taken yet */
 	uint32_t packet;	/* that it is at */
 	uint64_t highest[2];	/* as in struct surveyed */
+	uint64_t sized;		/* objects that may have a size of their own */
 	bool named;		/* there are objects that name their fields */
 	bool failed;		/* no memory */
 };
@@ -73,6 +74,7 @@ static inline void survey(struct surveyor *s, const struct object *object)
 	if (number == NONE)
 		return;
 	const struct type *type = &s->m->types[number];
+	s->sized += object->size || type->element || type->of != NONE;
 	struct seen *seen = &s->seen[number];
 	if (type->of != NONE && (object->id || object->relative))
 		see_class(&s->seen[type->of], s->packet, object);
@@ -256,6 +258,7 @@ void model_survey(struct model *m)
 	bool named = false;
 	for (unsigned i = 0; i < count; i++) {
 		named |= surveyors[i].named;
+		m->sized += surveyors[i].sized;
 		m->failed |= surveyors[i].failed;
 	}
 	if (!m->failed)

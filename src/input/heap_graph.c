@@ -210,23 +210,21 @@ static int compare_totals(const void *a, const void *b)
 	return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
 }
 
-static void write_sizes(struct writer *w)
+/* Sizes were written as objects come. Where their ids do not rise, they are read again, and sorted. */
+static void sort_sizes(struct writer *w)
 {
 	struct heap_graph *graph = w->graph;
-	bool sorted = true;
-	for (size_t i = 1; i < w->size_count && sorted; i++)
-		sorted = w->sizes[i - 1].id < w->sizes[i].id;
-	if (!sorted)
-		qsort(w->sizes, w->size_count, sizeof *w->sizes, compare_sizes);
-	graph->len = w->at;
-	w->at += -(graph->offset + w->at) & 7;
-	graph->sizes = graph->offset + w->at;
+	const uint64_t count = graph->size_count;
+	struct own_size *sizes = reallocarray(NULL, (size_t)count, sizeof *sizes);
+	w->failed |= !sizes || !spill_read(w->spill, sizes, (size_t)count * sizeof *sizes, graph->sizes);
+	if (!w->failed)
+		qsort(sizes, (size_t)count, sizeof *sizes, compare_sizes);
 	/* In pieces: for one large write the kernel looks for large pages, for longer than the writing takes. */
-	for (size_t at = 0, n; at < w->size_count && !w->cut; at += n) {
-		n = w->size_count - at < SIZES_AT_ONCE ? w->size_count - at : SIZES_AT_ONCE;
-		w->cut = !spill_write(w->spill, w->sizes + at, n * sizeof *w->sizes, graph->sizes + at * sizeof *w->sizes);
+	for (uint64_t at = 0, n; at < count && !w->failed; at += n) {
+		n = count - at < SIZES_AT_ONCE ? count - at : SIZES_AT_ONCE;
+		w->failed = !spill_write(w->spill, sizes + at, (size_t)n * sizeof *sizes, graph->sizes + at * sizeof *sizes);
 	}
-	graph->size_count = w->cut ? 0 : w->size_count;
+	free(sizes);
 }
 
 /* Types in the order of the model while objects are counted. */
@@ -257,8 +255,10 @@ int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t off
 {
 	struct writer w = { .graph = graph, .spill = spill, .most = GROWTH_MOST * graph->bytes + (UINT64_C(64) << 20) };
 	struct image image;
-	graph->offset = offset;
 	w.failed = !model_open(&w.model, graph) || !open_totals(&w) || !image_open(&image, &w);
+	/* How many sizes there will be is known, nearly: what they do not fill stays a hole. */
+	graph->sizes = offset + (-offset & 7);
+	graph->offset = graph->sizes + w.model.sized * sizeof(struct own_size);
 	if (!w.failed) {
 		write_head(&image);
 		put_undumped_classes(&image);
@@ -270,11 +270,11 @@ int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t off
 		image_write_out(&image);
 		image_close(&image);
 		close_totals(&w);
-		if (!w.failed)
-			write_sizes(&w);
+		graph->len = w.at;
+		if (w.unsorted && !w.failed)
+			sort_sizes(&w);
 	}
 	model_close(&w.model);
-	free(w.sizes);
 	return w.failed ? -1 : 0;
 }
 
