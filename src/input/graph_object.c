@@ -15,7 +15,7 @@ const struct number numbers[NUMBERS] = {
 
 /* A packed field that comes in several pieces, or number by number, is joined. */
 static void join(struct reader *reader, unsigned which, const uint8_t **list, uint64_t *list_len, const uint8_t *data,
-		 uint64_t len)
+		 uint64_t len, uint64_t *slack)
 {
 	struct joined *joined = &reader->joined[which];
 	if (!len)
@@ -42,6 +42,7 @@ static void join(struct reader *reader, unsigned which, const uint8_t **list, ui
 	memcpy(joined->data + *list_len, data, (size_t)len);
 	*list = joined->data;
 	*list_len += len;
+	*slack = 0;
 }
 
 /* A field of an object that is rare: a list that is not packed or comes in pieces, a number of some class. */
@@ -56,11 +57,11 @@ static void read_rare(struct reader *reader, const uint8_t *start, const uint8_t
 		len = (uint64_t)(after - data);
 	}
 	if (field->number == 4)
-		join(reader, 0, &object->fields, &object->fields_len, data, len);
+		join(reader, 0, &object->fields, &object->fields_len, data, len, &object->slack);
 	else if (field->number == 5)
-		join(reader, 1, &object->references, &object->references_len, data, len);
+		join(reader, 1, &object->references, &object->references_len, data, len, &object->slack);
 	else if (field->number == 10)
-		join(reader, 2, &object->internals, &object->internals_len, data, len);
+		join(reader, 2, &object->internals, &object->internals_len, data, len, &object->slack);
 	for (unsigned i = 0; i < NUMBERS; i++)
 		if (numbers[i].field == field->number && field->type == PROTO_VARINT) {
 			object->numbers[i] = field->value;
@@ -88,11 +89,16 @@ bool reader_find(struct reader *reader, const uint8_t **at, const uint8_t **end)
 	return false;
 }
 
-void reader_fields(struct reader *reader, const uint8_t *at, const uint8_t *end, uint64_t before, bool relative,
-		   struct object *object)
+void reader_object(struct reader *reader, const uint8_t *at, const uint8_t *end, struct object *object)
 {
 	struct proto_field field;
 	uint64_t value;
+	const uint64_t before = object->id;
+	const bool relative = object->relative;
+	object->id = object->type_id = object->size = object->base = 0;
+	object->references = NULL;
+	object->references_len = 0;
+	object->relative = false;
 	while (at < end) {
 		const uint8_t *start = at;
 		switch (*at++) {

@@ -67,7 +67,7 @@ ALWAYS_INLINE uint8_t *store_list(struct image *m, const struct object *object, 
 {
 	const uint8_t *at = *list;
 	uint64_t reference, n = 0, references = 0;
-	for (; n < most && next_number(&at, end, &reference); n++) {
+	for (; n < most && next_reference(&at, end, object->slack, &reference); n++) {
 		const uint64_t value = target(m, object, reference, width);
 		p = store(p, value, width);
 		references += value != 0;

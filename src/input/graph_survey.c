@@ -54,12 +54,14 @@ static void see_class(struct seen *seen, uint32_t packet, const struct object *o
 /* How many a packed list holds: bytes that end one. */
 static uint32_t count_numbers(const uint8_t *list, uint64_t len)
 {
-	uint32_t count = 0;
+	uint64_t count = 0;
+	for (; len >= 8; list += 8, len -= 8)
+		count += ((~le64(list) & UINT64_C(0x8080808080808080)) >> 7) * UINT64_C(0x0101010101010101) >> 56;
 	for (; len >= 4; list += 4, len -= 4)
 		count += ((~le32(list) & 0x80808080) >> 7) * 0x01010101 >> 24;
 	for (; len; list++, len--)
 		count += *list < 0x80;
-	return count;
+	return count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
 /* The second pass: which objects are classes, and what else only they tell. */
@@ -88,6 +90,8 @@ static inline void survey(struct surveyor *s, const struct object *object)
 		s->named = true;
 		return;
 	}
+	if (object->references_len <= type->slots) /* and a number takes a byte or more */
+		return;
 	const uint32_t references = count_numbers(object->references, object->references_len);
 	if (references > type->slots && references - type->slots > seen->extra)
 		seen->extra = references - type->slots;
