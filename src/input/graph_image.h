@@ -136,8 +136,8 @@ static inline uint64_t target(const struct image *m, const struct object *object
 	return id >> address_bits(width) ? image_no_target(m, object) : id * 8;
 }
 
-/* Puts an object there. */
-void image_put_object(struct image *image, const struct object *object);
+/* The third pass: the objects of a packet. */
+void image_put_packet(struct image *image, struct reader *reader, size_t packet);
 /* CLASS_DUMP. `object` is its class object, or NULL: heap_graph.c. */
 void image_put_class(struct image *image, const struct type *type, const struct object *object);
 

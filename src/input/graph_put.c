@@ -232,11 +232,18 @@ ALWAYS_INLINE void put_object(struct image *m, const struct object *object, unsi
 		put_internals(m, object);
 }
 
-/* The third pass. */
-void image_put_object(struct image *m, const struct object *object)
+void image_put_packet(struct image *m, struct reader *reader, size_t packet)
 {
-	if (m->w->model.width == 4) /* nearly always */
-		put_object(m, object, 4);
-	else
-		put_object(m, object, 8);
+	const struct model *model = &m->w->model;
+	struct object object = { .id = model->starts[packet].id, .heap = model->starts[packet].heap };
+	reader_packet(reader, model->graph, packet);
+	if (model->width == 4) { /* nearly always */
+		while (reader_next(reader, &object))
+			put_object(m, &object, 4);
+	} else {
+		while (reader_next(reader, &object))
+			put_object(m, &object, 8);
+	}
+	image_end_segment(m);
+	m->failed |= reader->failed;
 }

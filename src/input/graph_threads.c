@@ -42,12 +42,7 @@ static void *put_packets(void *context)
 	size_t packet;
 	while ((packet = take_packet(w)) < w->graph->packets) {
 		struct image *m = &w->images[packet % w->image_count];
-		struct object object = { .id = w->model.starts[packet].id, .heap = w->model.starts[packet].heap };
-		reader_packet(&reader, w->graph, packet);
-		while (reader_next(&reader, &object))
-			image_put_object(m, &object);
-		image_end_segment(m);
-		m->failed |= reader.failed;
+		image_put_packet(m, &reader, packet);
 		write_done(w, m);
 	}
 	reader_free(&reader);
