@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define NAMELESS "![no name]"
+
 const char *const loli_change_names[CHANGES + 1] = { "new", "grown", "shrunk", "removed", "" };
 
 enum loli_change loli_change(const struct loli_both *both)
@@ -40,12 +42,12 @@ static uint32_t function_of(struct loli_sums *both, const struct loli_sums *sums
 		return names_pseudo(both, name.data, name.len, library);
 	if (function->named)
 		return names_function_called(both, name.data, name.len, library);
-	char *nameless = malloc((size_t)called.len + 2);
+	char *nameless = malloc((size_t)called.len + sizeof NAMELESS);
 	if (!nameless)
 		return NUMBER_NONE;
 	memcpy(nameless, called.data, called.len);
-	memcpy(nameless + called.len, "!?", 2);
-	const uint32_t number = names_function_called(both, nameless, (size_t)called.len + 2, library);
+	memcpy(nameless + called.len, NAMELESS, sizeof NAMELESS);
+	const uint32_t number = names_function_called(both, nameless, (size_t)called.len + sizeof NAMELESS - 1, library);
 	free(nameless);
 	return number;
 }
@@ -91,7 +93,9 @@ static bool count_side(struct loli_comparison *c, bool before)
 		*(before ? &c->total[i].before : &c->total[i].after) = both->functions[i].total;
 	for (size_t i = 1; i < both->node_count; i++) {
 		const struct loli_node *node = &both->nodes[i];
-		struct loli_both *self = &c->self[node->own];
+		if (!node->self.count)
+			continue;
+		struct loli_both *self = &c->self[merged_own(both, (uint32_t)i)];
 		loli_add(before ? &self->before : &self->after, node->self.bytes, node->self.count);
 	}
 	*(before ? &c->held.before : &c->held.after) = both->nodes[0].total;
@@ -129,7 +133,7 @@ static bool count_sides(struct loli_comparison *c)
 static int compare_growth(const struct loli_both *a, const struct loli_both *b)
 {
 	const int64_t x = (int64_t)(a->after.bytes - a->before.bytes), y = (int64_t)(b->after.bytes - b->before.bytes);
-	const int64_t p = (int64_t)(a->after.count - a->before.count), q = (int64_t)(b->after.count - b->before.count);
+	const int64_t p = (int64_t)a->after.count - a->before.count, q = (int64_t)b->after.count - b->before.count;
 	if (x != y)
 		return x > y ? -1 : 1;
 	return p > q ? -1 : p < q;
@@ -148,7 +152,7 @@ static int by_stack(const void *a, const void *b, void *context)
 {
 	const struct loli_comparison *c = context;
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct loli_both first = loli_stack(c, x), second = loli_stack(c, y);
+	const struct loli_both first = loli_stack(c, c->both.stacks[x].node), second = loli_stack(c, c->both.stacks[y].node);
 	const int order = compare_growth(&first, &second);
 	return order ? order : x < y ? -1 : x > y;
 }
@@ -157,16 +161,21 @@ static bool find_rows(struct loli_comparison *c)
 {
 	c->by_function = reallocarray(NULL, c->both.function_count + 1, sizeof *c->by_function);
 	c->by_stack = reallocarray(NULL, c->both.node_count, sizeof *c->by_stack);
-	if (!c->by_function || !c->by_stack)
+	c->both.stacks = reallocarray(NULL, c->both.node_count, sizeof *c->both.stacks);
+	if (!c->by_function || !c->by_stack || !c->both.stacks)
 		return false;
 	for (uint32_t i = 0; i < c->both.function_count; i++)
-		if (loli_function_change(c, i) != CHANGE_NONE)
+		if (c->both.functions[i].lib != NUMBER_NONE && loli_function_change(c, i) != CHANGE_NONE)
 			c->by_function[c->function_rows++] = i;
 	for (uint32_t i = 1; i < c->both.node_count; i++) {
 		const struct loli_both stack = loli_stack(c, i);
-		if (loli_change(&stack) != CHANGE_NONE)
-			c->by_stack[c->stack_rows++] = i;
+		if (loli_change(&stack) == CHANGE_NONE)
+			continue;
+		c->both.stacks[c->stack_rows] = (struct loli_stack){ i, merged_own(&c->both, i) };
+		c->by_stack[c->stack_rows] = (uint32_t)c->stack_rows;
+		c->stack_rows++;
 	}
+	c->both.stack_count = c->stack_rows;
 	qsort_r(c->by_function, c->function_rows, sizeof *c->by_function, by_function, c);
 	qsort_r(c->by_stack, c->stack_rows, sizeof *c->by_stack, by_stack, c);
 	return true;
@@ -256,10 +265,11 @@ static bool held_then(const struct loli_sums *sums, int64_t time_ms, struct loli
 	struct loli_moment moment = { .blocks = NULL };
 	bool made = records_open(&records, sums->loli, false) && moment_open(&moment, &records, time_ms);
 	for (size_t i = 0; made && i < sums->entry_count; i++) {
+		const struct loli_entry entry = sums_entry(sums, i);
 		struct loli_record record;
-		made = sums_record(sums, &sums->entries[i], &record);
+		made = sums_record(sums, &entry, &record);
 		if (made && moment_state(&moment, &records, &record) != MOMENT_GONE)
-			loli_add(&held[sums->entries[i].leaf], record.size, 1);
+			loli_add(&held[sums->stacks[entry.stack].node], record.size, 1);
 	}
 	moment_close(&moment);
 	records_close(&records);
@@ -285,6 +295,7 @@ void loli_comparison_close(struct loli_comparison *comparison)
 	free(comparison->both.libraries);
 	free(comparison->both.functions);
 	free(comparison->both.nodes);
+	free(comparison->both.stacks);
 	free(comparison->self);
 	free(comparison->total);
 	free(comparison->by_function);
@@ -292,14 +303,14 @@ void loli_comparison_close(struct loli_comparison *comparison)
 	free(comparison);
 }
 
-bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure)
+bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure, uint64_t *freed)
 {
 	const struct loli_part *part = &loli->parts[LOLI_RECORDS];
 	struct loli_records records = { .loli = loli };
 	struct loli_moment moment = { .blocks = NULL };
 	struct loli_cursor cursor = loli_cursor(loli, part->at);
 	bool made = records_open(&records, loli, false) && (!time_ms || moment_open(&moment, &records, *time_ms));
-	uint64_t not_sure = 0;
+	uint64_t not_sure = 0, not_held = 0;
 	*held = (struct loli_both){ { 0, 0 }, { 0, 0 } };
 	for (uint64_t i = 0; made && i < part->count; i++) {
 		struct loli_record record;
@@ -307,7 +318,9 @@ bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both
 		made = records_next(&cursor, &record, &uuid);
 		if (!made || !record_wanted(loli, &record))
 			continue;
-		if (!record_freed(&records, &record))
+		if (record_freed(&records, &record))
+			not_held++;
+		else
 			loli_add(&held->after, record.size, 1);
 		const enum moment_state then = time_ms ? moment_state(&moment, &records, &record) : MOMENT_GONE;
 		if (then != MOMENT_GONE)
@@ -318,5 +331,7 @@ bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both
 	records_close(&records);
 	if (unsure)
 		*unsure = not_sure;
+	if (freed)
+		*freed = not_held;
 	return made;
 }

@@ -4,7 +4,7 @@
  * trees of what is new, has grown, has shrunk, is gone.
  *
  * Names decide what is the same, never an address or a UUID: libraries by name, functions by library and name. What has
- * no name is one function a library, library!?, since an address says nothing in another build, nor, outside of
+ * no name is one function a library, library![no name], since an address says nothing in another build, nor, outside of
  * libraries, in another run.
  */
 #ifndef HEAPFS_COMPARE_H
@@ -25,7 +25,7 @@ struct loli_comparison {
 	/* Names, and the merged tree of both: of its nodes `self` is what is held after, `freed` what was held before. */
 	struct loli_sums both;
 	struct loli_both *self, *total; /* of functions, by number */
-	/* What differs, largest growth first: functions, and nodes where stacks end. */
+	/* What differs, largest growth first: functions, and stacks, of `both`. */
 	uint32_t *by_function, *by_stack;
 	size_t function_rows, stack_rows;
 	/* Of the stacks that changed so the difference: what new ones hold, what others hold more, or less, and what was
@@ -52,9 +52,10 @@ static inline struct loli_both loli_stack(const struct loli_comparison *comparis
 }
 
 /*
- * What a profile holds, in all: at the end, and at a moment if there is one. How many blocks' frees cannot be told to be
- * before or after the moment goes to *unsure, unless that is NULL. False without memory, or where the file was cut.
+ * What a profile holds, in all: at the end, and at a moment if there is one. Of how many blocks nobody can tell whether they
+ * were freed by then goes to *unsure, how many the file knows to be freed at all to *freed, unless those are NULL. False
+ * without memory, or where the file was cut.
  */
-bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure);
+bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure, uint64_t *freed);
 
 #endif
