@@ -34,6 +34,9 @@ struct tree_options {
 	gid_t group;
 	struct graph_options graph;
 	unsigned png_level;	/* 1 to 9: pictures made from raw pixels are compressed; 0: stored */
+	bool since_given;	/* a profile is compared with what was held at since_ms */
+	int64_t since_ms;
+	unsigned skip_root_levels; /* of a profile's stacks, that LoliProfiler's report leaves out */
 };
 
 /* The file that is shown. */
@@ -43,6 +46,9 @@ struct tree_source {
 	const struct notes *notes;	/* about that; NULL: none */
 	const struct notes *live_notes;	/* about pictures from elsewhere; NULL: none */
 	struct loli *profile;		/* NULL, or shown instead of heaps */
+	/* What it is compared with, or NULL; of the kind that is shown. */
+	struct heap *baseline;
+	struct loli *baseline_profile;
 };
 
 /*
