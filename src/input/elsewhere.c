@@ -279,16 +279,17 @@ static int open_path(struct elsewhere *elsewhere, const struct elsewhere_options
 }
 
 /* The folder beside the dump: not a link, and the dump's owner's, or whoever may write beside it would say what is seen. */
-static int open_beside(struct elsewhere *elsewhere, const struct elsewhere_options *options, char *error, size_t error_size)
+int elsewhere_open_beside(struct elsewhere *elsewhere, const char *dump, uid_t owner, char *error, size_t error_size)
 {
 	static const char unused[] = "the pictures beside the dump are not used";
 	struct picture_folder folder = { .fd = -1 };
 	struct stat st;
 	char *path;
-	if (asprintf(&path, "%s.bitmaps", options->dump) < 0) {
-		snprintf(error, error_size, "%s: %s", options->dump, strerror(ENOMEM));
+	if (asprintf(&path, "%s.bitmaps", dump) < 0) {
+		snprintf(error, error_size, "%s: %s", dump, strerror(ENOMEM));
 		return -1;
 	}
+	elsewhere->owner = owner;
 	int rc = 0;
 	if (lstat(path, &st)) {
 		if (errno != ENOENT)
@@ -297,9 +298,9 @@ static int open_beside(struct elsewhere *elsewhere, const struct elsewhere_optio
 		notes_add(&elsewhere->notes, unused, NOTE_NO_OFFSET, 0, "%s is no folder", path);
 	} else if (picture_folder_open(&folder, AT_FDCWD, path, false, is_wanted) || fstat(folder.fd, &st)) {
 		notes_add(&elsewhere->notes, unused, NOTE_NO_OFFSET, 0, "%s: %s", path, strerror(errno));
-	} else if (st.st_uid != options->owner) {
+	} else if (st.st_uid != owner) {
 		notes_add(&elsewhere->notes, unused, NOTE_NO_OFFSET, 0, "%s is of user %u, the dump of user %u; -o pixels=%s uses it",
-			  path, (unsigned)st.st_uid, (unsigned)options->owner, path);
+			  path, (unsigned)st.st_uid, (unsigned)owner, path);
 	} else if (!add_place(elsewhere, path, true) || open_folder(elsewhere, &folder)) {
 		snprintf(error, error_size, "%s: %s", path, strerror(errno));
 		rc = -1;
@@ -313,11 +314,10 @@ int elsewhere_open(struct elsewhere *elsewhere, const struct elsewhere_options *
 {
 	memset(elsewhere, 0, sizeof *elsewhere);
 	notes_init(&elsewhere->notes);
-	elsewhere->owner = options->owner;
 	for (size_t i = 0; i < options->path_count; i++)
 		if (open_path(elsewhere, options, options->paths[i], error, error_size))
 			return -1;
-	return options->dump ? open_beside(elsewhere, options, error, error_size) : 0;
+	return 0;
 }
 
 void elsewhere_close(struct elsewhere *elsewhere)

@@ -76,17 +76,17 @@ struct elsewhere {
 struct elsewhere_options {
 	const char *const *paths; /* what the user names, in the order in which it is tried */
 	size_t path_count;
-	const char *dump;	/* whose folder beside it is used, or NULL */
-	uid_t owner;		/* of the dump */
 	const char *tmpdir;	/* where traces in gzip are unpacked to, or NULL */
 	unsigned threads;
 };
 
-/*
- * 0, or -1 with a message for the user, where a path holds no pictures. A folder beside the dump that cannot be used is
- * a note. It may be closed in both cases.
- */
+/* 0, or -1 with a message for the user, where a path holds no pictures. It may be closed in both cases. */
 int elsewhere_open(struct elsewhere *elsewhere, const struct elsewhere_options *options, char *error, size_t error_size);
+/*
+ * Adds the folder beside a dump, whose absolute path and owner these are. One that cannot be used is a note; 0 too where
+ * there is none.
+ */
+int elsewhere_open_beside(struct elsewhere *elsewhere, const char *dump, uid_t owner, char *error, size_t error_size);
 void elsewhere_close(struct elsewhere *elsewhere);
 
 /* --- pictures --- */
