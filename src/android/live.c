@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PROCESS_MOST 256
 
@@ -42,6 +43,18 @@ static bool same_process(const char *dump, const char *set)
 	return *dump == *set;
 }
 
+/* Do all other sets that say of which process they are name the same one? */
+static bool is_only_process(const struct elsewhere *elsewhere, const struct elsewhere_set *set)
+{
+	for (uint32_t i = 0; i < elsewhere->set_count; i++) {
+		const struct elsewhere_set *other = &elsewhere->sets[i];
+		if ((other->pid || other->process) &&
+		    (other->pid != set->pid || strcmp(other->process ? other->process : "", set->process ? set->process : "")))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Ids tell lives of an application apart, so they decide where both have one; then names do. Where one of the two does
  * not say whose it is, pictures are taken as long as there is no choice: a pointer of another process proves even less
@@ -57,10 +70,7 @@ static bool set_is_of(const struct heap *heap, const struct elsewhere *elsewhere
 		return same_process(name, set->process);
 	if (!set->pid && !set->process)
 		return !elsewhere->several;
-	unsigned processes = 0;
-	for (uint32_t i = 0; i < elsewhere->set_count; i++)
-		processes += elsewhere->sets[i].pid || elsewhere->sets[i].process;
-	return set->folder || (processes == 1 && !elsewhere->several);
+	return set->folder || (is_only_process(elsewhere, set) && !elsewhere->several);
 }
 
 /* Of each set, whether it is of the dump's process; NULL without memory, or where there is none. */
