@@ -104,8 +104,7 @@ bool loli_record_at(const struct loli *loli, uint64_t at, struct loli_record *re
 	const uint8_t *p = input_at(loli->in, at, LOLI_RECORD);
 	if (!p)
 		return false;
-	*record = (struct loli_record){ .seq = be32(p), .time_ms = (int32_t)be32(p + 4), .size = be32(p + 8),
-					.address = be64(p + 12), .function = be64(p + 20), .lib = be32(p + 28) };
+	*record = loli_record_of(p);
 	return true;
 }
 

@@ -140,6 +140,12 @@ struct loli_record {
 	int32_t time_ms;
 	uint64_t address, function;
 };
+static inline struct loli_record loli_record_of(const uint8_t *p)
+{
+	return (struct loli_record){ .seq = be32(p), .time_ms = (int32_t)be32(p + 4), .size = be32(p + 8),
+				     .address = be64(p + 12), .function = be64(p + 20), .lib = be32(p + 28) };
+}
+
 /* False where the file does not have it any more. */
 bool loli_record_at(const struct loli *loli, uint64_t at, struct loli_record *record);
 

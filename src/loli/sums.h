@@ -10,11 +10,7 @@
 #ifndef HEAPFS_SUMS_H
 #define HEAPFS_SUMS_H
 
-#include "loli/loli.h"
-#include "loli/table.h"
-
-enum loli_state { LOLI_LIVE, LOLI_FREED, LOLI_UNKNOWN, LOLI_STATES };
-extern const char *const loli_state_names[LOLI_STATES];
+#include "loli/records.h"
 
 struct loli_entry {
 	uint64_t at : 56;	/* of the record, behind its UUID */
@@ -26,6 +22,12 @@ struct loli_entry {
 struct loli_sum {
 	uint64_t bytes, count;
 };
+
+static inline void loli_add(struct loli_sum *sum, uint64_t bytes, uint64_t count)
+{
+	sum->bytes += bytes;
+	sum->count += count;
+}
 
 struct loli_library {
 	uint32_t text;		/* of its name */
@@ -165,7 +167,28 @@ uint32_t names_function(struct loli_sums *sums, uint32_t library, uint64_t addre
 uint32_t names_library(struct loli_sums *sums, uint32_t key); /* by its key in the table of strings */
 uint32_t names_pseudo(struct loli_sums *sums, const char *name, size_t len, uint32_t library);
 
-/* stacks.c: the merged tree. */
+/* Of what the table of strings lacks, by what they are called. */
+uint32_t names_library_called(struct loli_sums *sums, const char *name, size_t len);
+uint32_t names_function_called(struct loli_sums *sums, const char *name, size_t len, uint32_t library);
+/* Has the profile an entry for a place? Its name may be empty. */
+bool names_entry(const struct loli_sums *sums, uint32_t library, uint64_t address, struct loli_string *name);
+
+/* merged.c: nodes of a tree, their order and totals. First there is the root. */
+bool merged_open(struct loli_sums *sums);
+/* The number of a node's child for a function; `children` has numbers of nodes by parent and function. */
+uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t parent, uint32_t function);
+/* Once all have what is their own: totals of nodes, of functions and libraries, and the order of a walk. */
+bool merged_close(struct loli_sums *sums);
+/* By name, then by library; functions of one tree are in no other order. */
+int merged_compare(const struct loli_sums *sums, uint32_t function, uint32_t other);
+int compare_texts(const struct loli_sums *sums, uint32_t a, uint32_t b);
+/*
+ * The place of each node in a walk over a tree, parents first. Nodes are `size` bytes each and begin with their parent's
+ * number; `order` has the `ordered` ones that can be reached, the root, which is number 0, first, then by parent.
+ */
+bool forest_walk(const void *nodes, size_t size, size_t count, const uint32_t *order, size_t ordered, uint32_t *numbers);
+
+/* stacks.c: the merged tree of the records' stacks. */
 bool stacks_build(struct loli_sums *sums);
 
 /* charts.c: mappings and series. */
