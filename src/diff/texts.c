@@ -4,6 +4,7 @@
  * meanwhile.
  */
 #include "diff/parts.h"
+#include "loli/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,31 +158,25 @@ int compare_texts(void *context, const _Atomic bool *cancel)
 	const uint64_t total = hashing.counts[DIFF_OLD] + hashing.counts[DIFF_NEW];
 	hashing.list = calloc(total + 1, sizeof *hashing.list);
 	int rc = hashing.list ? hash_all(&hashing) : ENOMEM;
-	size_t count = 0, rows = 0;
+	size_t count = 0, capacity = 0;
 	for (uint64_t i = 0; !rc && i < total; i++)
 		if (hashing.list[i].array != NOWHERE)
 			hashing.list[count++] = hashing.list[i];
 	if (!rc)
 		qsort(hashing.list, count, sizeof *hashing.list, compare_hashed);
-	/* First how many there are, then those. */
-	for (unsigned round = 0; !rc && round < 2; round++) {
-		for (size_t i = 0, end; i < count; i = end) {
-			struct diff_text text;
-			for (end = i + 1; end < count && hashing.list[end].hash == hashing.list[i].hash;)
-				end++;
-			if (!round)
-				rows++;
-			else if (sum_up(diff, hashing.list + i, end - i, &text))
-				texts->list[texts->count++] = text;
-		}
-		if (!round && !(texts->list = calloc(rows + 1, sizeof *texts->list)))
+	for (size_t i = 0, end; !rc && i < count; i = end) {
+		struct diff_text text;
+		for (end = i + 1; end < count && hashing.list[end].hash == hashing.list[i].hash;)
+			end++;
+		if (!sum_up(diff, hashing.list + i, end - i, &text))
+			continue;
+		if (table_grow((void **)&texts->list, texts->count, &capacity, sizeof *texts->list))
+			texts->list[texts->count++] = text;
+		else
 			rc = ENOMEM;
 	}
 	free(hashing.list);
-	if (!rc && texts->count) {
-		struct diff_text *fitting = realloc(texts->list, texts->count * sizeof *fitting);
-		texts->list = fitting ? fitting : texts->list;
+	if (!rc && texts->count)
 		qsort_r(texts->list, texts->count, sizeof *texts->list, compare_rows, diff);
-	}
 	return rc;
 }
