@@ -29,7 +29,7 @@ static bool find_blocks(struct loli_sums *sums, struct blocks *blocks)
 		struct loli_record record;
 		if (sums->entries[i].state == LOLI_FREED)
 			continue;
-		if (!loli_record_at(sums->loli, sums->entries[i].at, &record))
+		if (!sums_record(sums, &sums->entries[i], &record))
 			return false;
 		if (record.address && record.size && record.address <= UINT64_MAX - record.size)
 			blocks->list[blocks->count++] = (struct block){ record.address, record.address + record.size, 0 };

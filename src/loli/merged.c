@@ -21,7 +21,7 @@ uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t p
 	if (!number || *number != NUMBER_NONE)
 		return number ? *number : NUMBER_NONE;
 	*number = 0;
-	if (sums->node_count == NUMBER_NONE ||
+	if (sums->node_count == LOLI_NODES_MOST ||
 	    !table_grow(&list, sums->node_count, &sums->node_capacity, sizeof *sums->nodes))
 		return NUMBER_NONE;
 	sums->nodes = list;
@@ -108,7 +108,7 @@ static bool sort_nodes(struct loli_sums *sums)
 			nodes[numbers[i]].parent = numbers[sums->nodes[i].parent];
 	}
 	for (size_t i = 0; made && i < sums->entry_count; i++)
-		sums->entries[i].leaf = numbers[sums->entries[i].leaf];
+		sums->entries[i].leaf = numbers[sums->entries[i].leaf] & (LOLI_NODES_MOST - 1);
 	free(order);
 	free(numbers);
 	if (!made) {

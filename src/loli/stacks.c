@@ -114,9 +114,10 @@ static bool read_records(struct building *b)
 	for (uint64_t i = 0; i < part->count; i++) {
 		struct loli_record record;
 		struct loli_uuid uuid;
+		if (i % LOLI_RECORD_STEP == 0)
+			sums->records_at[i / LOLI_RECORD_STEP] = cursor.at;
 		if (atomic_load_explicit(&sums->loli->stop, memory_order_relaxed) || !records_next(&cursor, &record, &uuid))
 			return false;
-		const uint64_t at = cursor.at - LOLI_RECORD;
 		b->numbers[b->number_count++] = record.seq;
 		sums->difference &= !record.address && !record.time_ms;
 		if (!record_wanted(sums->loli, &record)) {
@@ -128,15 +129,15 @@ static bool read_records(struct building *b)
 		if (leaf == NUMBER_NONE)
 			return false;
 		struct loli_entry *entry = &sums->entries[sums->entry_count++];
-		*entry = (struct loli_entry){ .at = at & (UINT64_MAX >> 8), .state = record_state(&b->records, &record), .seq = record.seq,
-					      .leaf = leaf };
+		*entry = (struct loli_entry){ .number = (uint32_t)i, .leaf = leaf & (LOLI_NODES_MOST - 1),
+					      .state = record_state(&b->records, &record) & 3 };
 		count_record(sums, &record, entry, library);
 	}
 	return true;
 }
 
-/* By sequence number; of equal ones in the order of the file. */
-static bool sort_entries(struct loli_sums *sums)
+/* By sequence number; of equal ones in the order of the file. `seqs` has the records' numbers, in its order. */
+static bool sort_entries(struct loli_sums *sums, const uint32_t *seqs)
 {
 	struct loli_entry *from = sums->entries, *to = reallocarray(NULL, sums->entry_count + 1, sizeof *to);
 	if (!to)
@@ -144,17 +145,19 @@ static bool sort_entries(struct loli_sums *sums)
 	for (unsigned shift = 0; shift < 32; shift += 8) {
 		size_t starts[257] = { 0 };
 		for (size_t i = 0; i < sums->entry_count; i++)
-			starts[(from[i].seq >> shift & 255) + 1]++;
+			starts[(seqs[from[i].number] >> shift & 255) + 1]++;
 		for (unsigned i = 0; i < 256; i++)
 			starts[i + 1] += starts[i];
 		for (size_t i = 0; i < sums->entry_count; i++)
-			to[starts[from[i].seq >> shift & 255]++] = from[i];
+			to[starts[seqs[from[i].number] >> shift & 255]++] = from[i];
 		struct loli_entry *other = from;
 		from = to;
 		to = other;
 	}
 	/* An even number of rounds: it is where it was. */
 	free(to);
+	for (size_t i = 1; i < sums->entry_count; i++)
+		sums->seq_repeated += seqs[from[i].number] == seqs[from[i - 1].number];
 	return true;
 }
 
@@ -179,8 +182,6 @@ static void look_for_gaps(struct building *b)
 	}
 	sums->seq_first = b->number_count ? b->numbers[0] : 0;
 	sums->seq_last = b->number_count ? b->numbers[b->number_count - 1] : 0;
-	for (size_t i = 1; i < sums->entry_count; i++)
-		sums->seq_repeated += sums->entries[i].seq == sums->entries[i - 1].seq;
 }
 
 /* --- the order of tables --- */
@@ -257,11 +258,18 @@ static bool build(struct building *b)
 	sums->no_stacks = parts[LOLI_STACKS].whole && !parts[LOLI_STACKS].count;
 	b->numbers = reallocarray(NULL, numbers + 1, sizeof *b->numbers);
 	sums->entries = reallocarray(NULL, parts[LOLI_RECORDS].count + 1, sizeof *sums->entries);
-	if (!b->numbers || !sums->entries || !merged_open(sums))
+	sums->records_at = reallocarray(NULL, parts[LOLI_RECORDS].count / LOLI_RECORD_STEP + 1, sizeof *sums->records_at);
+	if (!b->numbers || !sums->entries || !sums->records_at || !merged_open(sums))
 		return false;
-	if (!open_records(b) || !read_records(b) || !sort_entries(sums))
+	if (!open_records(b) || !read_records(b) || !sort_entries(sums, b->numbers + parts[LOLI_FREES].count))
 		return false;
 	look_for_gaps(b);
+	/* It grew by doubling. */
+	struct loli_function *functions = reallocarray(sums->functions, sums->function_count + 1, sizeof *functions);
+	if (functions) {
+		sums->functions = functions;
+		sums->function_capacity = sums->function_count + 1;
+	}
 	return merged_close(sums) && sort_sums(sums);
 }
 

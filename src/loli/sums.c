@@ -62,6 +62,17 @@ const struct loli_sums *loli_sums(struct loli *loli)
 	return sums;
 }
 
+bool sums_record(const struct loli_sums *sums, const struct loli_entry *entry, struct loli_record *record)
+{
+	struct loli_cursor cursor = loli_cursor(sums->loli, sums->records_at[entry->number / LOLI_RECORD_STEP]);
+	struct loli_uuid uuid;
+	for (uint32_t i = entry->number % LOLI_RECORD_STEP; i; i--) {
+		loli_string(&cursor);
+		loli_take(&cursor, LOLI_RECORD);
+	}
+	return records_next(&cursor, record, &uuid);
+}
+
 void sums_close(struct loli_sums *sums)
 {
 	if (!sums)
@@ -74,6 +85,7 @@ void sums_close(struct loli_sums *sums)
 	free(sums->series);
 	free(sums->times);
 	free(sums->entries);
+	free(sums->records_at);
 	free(sums->libraries);
 	free(sums->functions);
 	free(sums->nodes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sums: what a profile's records add up to: by function, by library, by call stack, by mapping.  Made at first use
- * by one pass over the records and then kept: 16 bytes a record, and some 100 bytes for each distinct place in the
- * merged tree of stacks. Functions are told apart by library and name, never by address: what has no name is called
+ * by one pass over the records and then kept: 8.5 bytes a record, 56 for each distinct place in the merged tree of
+ * stacks, 48 a function. Functions are told apart by library and name, never by address: what has no name is called
  * library!0xaddress. A record without a stack lies below the node "[no call stack]", so that all sums are the
  * records' own.  "Held" is what is not known to be freed: live records, and those of which a cut file does not
  * tell.
@@ -11,19 +11,23 @@
 #define HEAPFS_SUMS_H
 
 #include "loli/records.h"
-
+/* A record, in few bytes, since there are many. */
 struct loli_entry {
-	uint64_t at : 56;	/* of the record, behind its UUID */
-	uint64_t state : 8;
-	uint32_t seq;
-	uint32_t leaf;		/* number of the node where its stack ends */
+	uint32_t number;	/* of the record in the file */
+	uint32_t leaf : 30;	/* number of the node where its stack ends */
+	uint32_t state : 2;
+};
+#define LOLI_NODES_MOST (UINT32_C(1) << 30)
+/* Of every so many records the place is kept. */
+#define LOLI_RECORD_STEP 16
+
+/* A file has fewer than 2^31 records. */
+struct __attribute__((packed, aligned(4))) loli_sum {
+	uint64_t bytes;
+	uint32_t count;
 };
 
-struct loli_sum {
-	uint64_t bytes, count;
-};
-
-static inline void loli_add(struct loli_sum *sum, uint64_t bytes, uint64_t count)
+static inline void loli_add(struct loli_sum *sum, uint64_t bytes, uint32_t count)
 {
 	sum->bytes += bytes;
 	sum->count += count;
@@ -87,6 +91,7 @@ struct loli_sums {
 	struct loli *loli;
 	struct texts texts;
 	struct loli_entry *entries; /* by sequence number */
+	uint64_t *records_at;	/* where every LOLI_RECORD_STEPth record is in the file */
 	size_t entry_count;
 	struct loli_library *libraries;
 	size_t library_count, library_capacity;
@@ -134,6 +139,9 @@ static inline struct text_entry sums_text(const struct loli_sums *sums, uint32_t
 {
 	return sums->texts.list[text];
 }
+
+/* The record of an entry. False where the file does not have it any more. */
+bool sums_record(const struct loli_sums *sums, const struct loli_entry *entry, struct loli_record *record);
 
 /* The number of the library of a record. */
 static inline uint32_t sums_library(const struct loli_sums *sums, uint32_t key)

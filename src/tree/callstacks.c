@@ -125,7 +125,7 @@ static uint64_t file_key(uint32_t number, unsigned what)
 
 static void put_rest_name(struct text *text, const struct holder *holder)
 {
-	text_printf(text, "rest-%" PRIu64 "-allocations.bin", holder->rest.count);
+	text_printf(text, "rest-%" PRIu32 "-allocations.bin", holder->rest.count);
 }
 
 static struct node child_node(const struct node *folder, const struct holder *holder, uint32_t number)

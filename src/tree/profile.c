@@ -5,9 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 bool has_profile(const struct node *node)
 {
@@ -258,9 +255,6 @@ const struct profile_view *profile_view(const struct node *node)
 		input_touched_bad = true; /* no answer is better than an empty one, which the kernel would keep */
 		return NULL;
 	}
-#ifdef __GLIBC__
-	malloc_trim(0); /* building took several times what is kept */
-#endif
 	if (atomic_compare_exchange_strong(slot, &other, view))
 		return view;
 	profile_view_close(view);

@@ -70,7 +70,7 @@ static void put_records(const struct loli_sums *sums, struct text *text)
 			    "\n", options->from, options->to, sums->entry_count, sums->left_out);
 	for (unsigned i = 0; i < LOLI_STATES; i++)
 		if (i != LOLI_UNKNOWN || sums->states[i].count)
-			text_printf(text, "%s: %" PRIu64 "\n%s bytes: %" PRIu64 "\n", about[i], sums->states[i].count, about[i],
+			text_printf(text, "%s: %" PRIu32 "\n%s bytes: %" PRIu64 "\n", about[i], sums->states[i].count, about[i],
 				    sums->states[i].bytes);
 	if (sums->entry_count)
 		text_printf(text, "time range: %" PRId64 " to %" PRId64 " ms\n", sums->time_first, sums->time_last);

@@ -41,7 +41,7 @@ static void put_record(struct pages *pages, const struct profile_view *view, con
 	const struct loli_sums *sums = view->sums;
 	struct text *text = &pages->text;
 	struct loli_record record;
-	if (!loli_record_at(sums->loli, entry->at, &record))
+	if (!sums_record(sums, entry, &record))
 		return;
 	const struct loli_function *function = &sums->functions[sums->nodes[entry->leaf].own];
 	text_number(text, record.seq);
@@ -109,7 +109,7 @@ static void put_stack_row(struct pages *pages, const struct profile_view *view, 
 {
 	const uint32_t number = view->sums->by_stack[i];
 	const struct loli_node *node = &view->sums->nodes[number];
-	text_printf(&pages->text, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\t", node->self.bytes,
+	text_printf(&pages->text, "%" PRIu64 "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t", node->self.bytes,
 		    node->self.count, node->freed.bytes, node->freed.count, node->depth);
 	put_last_stack(pages, view, number);
 	text_putc(&pages->text, '\n');
