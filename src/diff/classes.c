@@ -111,6 +111,21 @@ int match_classes(struct diff *diff)
 			class->sums[side].bytes += diff->heaps[side]->classes[i].shallow;
 		}
 	done = done && sort_classes(diff, &names) && list_members(diff);
+	diff->changed = done ? malloc(((size_t)diff->class_count + 1) * sizeof *diff->changed) : NULL;
+	done = diff->changed != NULL;
+	for (uint32_t i = 0; done && i < diff->class_count; i++)
+		if (diff_changed(diff->classes[i].sums))
+			diff->changed[diff->changed_count++] = i;
 	texts_free(&names);
 	return done ? 0 : ENOMEM;
+}
+
+void diff_totals(const struct diff *diff, struct diff_sum sums[DIFF_SIDES])
+{
+	memset(sums, 0, DIFF_SIDES * sizeof *sums);
+	for (uint32_t i = 0; i < diff->class_count; i++)
+		for (unsigned side = 0; side < DIFF_SIDES; side++) {
+			sums[side].count += diff->classes[i].sums[side].count;
+			sums[side].bytes += diff->classes[i].sums[side].bytes;
+		}
 }

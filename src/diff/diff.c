@@ -14,10 +14,10 @@ struct diff *diff_open(const struct heap *old, const struct heap *new, struct gr
 	diff->graphs[DIFF_OLD] = old_graph;
 	diff->graphs[DIFF_NEW] = new_graph;
 	diff->threads = options->threads ? options->threads : 1;
-	job_init(&diff->objects_job, match_objects, diff, options->changed, options->context);
-	job_init(&diff->strings_job, compare_texts, diff, options->changed, options->context);
-	job_init(&diff->bitmaps_job, compare_bitmaps, diff, options->changed, options->context);
-	job_init(&diff->dominators_job, compare_dominators, diff, options->changed, options->context);
+	job_init(&diff->objects_job, diff_objects, diff, options->changed, options->context);
+	job_init(&diff->strings_job, diff_strings, diff, options->changed, options->context);
+	job_init(&diff->bitmaps_job, diff_bitmaps, diff, options->changed, options->context);
+	job_init(&diff->dominators_job, diff_dominators, diff, options->changed, options->context);
 	if (!match_classes(diff))
 		return diff;
 	diff_close(diff);
@@ -59,6 +59,7 @@ void diff_close(struct diff *diff)
 		free(diff->class_of[side]);
 	}
 	free(diff->classes);
+	free(diff->changed);
 	free(diff->members);
 	free(diff->names);
 	free(diff->texts.list);

@@ -132,6 +132,8 @@ struct diff {
 	unsigned threads;
 	struct diff_class *classes;	/* most growth of bytes first, then of count, then by name */
 	uint32_t class_count;
+	uint32_t *changed;		/* numbers of those whose count or bytes changed, in that order */
+	uint32_t changed_count;
 	uint32_t *class_of[DIFF_SIDES];	/* number of the class, by class number of the heap */
 	uint32_t *members;		/* class numbers of the heaps */
 	char *names;
@@ -181,7 +183,10 @@ static inline bool diff_changed(const struct diff_sum *sums)
 	return sums[DIFF_OLD].count != sums[DIFF_NEW].count || sums[DIFF_OLD].bytes != sums[DIFF_NEW].bytes;
 }
 
-/* Is this object without partner? */
-bool diff_is_left(const struct diff *diff, enum diff_side side, const struct object *object);
+/* All objects of both dumps. */
+void diff_totals(const struct diff *diff, struct diff_sum sums[DIFF_SIDES]);
+
+/* Is this object without partner? Then *at is its place in its class's list. */
+bool diff_is_left(const struct diff *diff, enum diff_side side, const struct object *object, size_t *at);
 
 #endif

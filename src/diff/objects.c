@@ -244,7 +244,7 @@ static int compare_counts(const void *a, const void *b, void *context)
 	return p != q ? (p > q ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-int match_objects(void *context, const _Atomic bool *cancel)
+int diff_objects(void *context, const _Atomic bool *cancel)
 {
 	struct diff *diff = context;
 	struct diff_objects *objects = &diff->objects;
@@ -273,9 +273,13 @@ int match_objects(void *context, const _Atomic bool *cancel)
 	return rc;
 }
 
-bool diff_is_left(const struct diff *diff, enum diff_side side, const struct object *object)
+bool diff_is_left(const struct diff *diff, enum diff_side side, const struct object *object, size_t *at)
 {
 	const struct diff_list *list =
 		&diff->objects.lists[side][diff->class_of[side][class_number(diff->heaps[side], object->class)]];
-	return list->count && bsearch(&object->offset, list->offsets, list->count, sizeof *list->offsets, compare_offsets);
+	const uint64_t *found = list->count ? bsearch(&object->offset, list->offsets, list->count, sizeof *list->offsets,
+						      compare_offsets) :
+					      NULL;
+	*at = found ? (size_t)(found - list->offsets) : 0;
+	return found != NULL;
 }

@@ -51,9 +51,9 @@ uint64_t content_of(const struct contents *contents, const struct object *object
 
 /* --- what the jobs do: objects.c, texts.c, pictures.c, paths.c --- */
 
-int match_objects(void *diff, const _Atomic bool *cancel);
-int compare_texts(void *diff, const _Atomic bool *cancel);
-int compare_bitmaps(void *diff, const _Atomic bool *cancel);
-int compare_dominators(void *diff, const _Atomic bool *cancel);
+int diff_objects(void *diff, const _Atomic bool *cancel);
+int diff_strings(void *diff, const _Atomic bool *cancel);
+int diff_bitmaps(void *diff, const _Atomic bool *cancel);
+int diff_dominators(void *diff, const _Atomic bool *cancel);
 
 #endif

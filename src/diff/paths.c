@@ -220,7 +220,7 @@ static int compare_paths(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-int compare_dominators(void *context, const _Atomic bool *cancel)
+int diff_dominators(void *context, const _Atomic bool *cancel)
 {
 	struct diff *diff = context;
 	struct diff_paths *paths = &diff->paths;

@@ -53,7 +53,7 @@ static int add_bitmaps(const struct diff *diff, enum diff_side side, const _Atom
 	return rc;
 }
 
-int compare_bitmaps(void *context, const _Atomic bool *cancel)
+int diff_bitmaps(void *context, const _Atomic bool *cancel)
 {
 	struct diff *diff = context;
 	struct diff_bitmaps *rows = &diff->bitmaps;

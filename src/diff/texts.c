@@ -147,7 +147,7 @@ static bool sum_up(const struct diff *diff, const struct hashed *list, size_t co
 	return true;
 }
 
-int compare_texts(void *context, const _Atomic bool *cancel)
+int diff_strings(void *context, const _Atomic bool *cancel)
 {
 	struct diff *diff = context;
 	struct hashing hashing = { .diff = diff, .cancel = cancel };
