@@ -477,7 +477,7 @@ static void all_of_a_profile(void **state)
 	give_file(&o);
 	notes_init(&o.notes);
 	assert_int_equal(loli_open(&profile, &o.in, &o.notes, &plain, o.error, sizeof o.error), 0);
-	const struct tree_source source = { &o.in, "plain file", NULL, &profile };
+	const struct tree_source source = { .in = &o.in, .container = "plain file", .profile = &profile };
 	o.tree = tree_open(&source, NULL, 0, &tree_options);
 	assert_non_null(o.tree);
 	struct compared c = { .o = &o, .exporter = exporter_of(&o), .left = 1000 };
