@@ -2,8 +2,8 @@
 /*
  * What makes two objects equal: see diff.h.
  *
- * A field is known by the names of itself and of the class that declares it, and by its type. It counts if all classes of
- * the name have it, in both dumps; so an application that was built with one more field has its objects matched, too.
+ * A field is known by the names of itself and of the class that declares it, and by its type. It counts if a class of the
+ * name has it in each of the dumps; so an application that was built with one more field has its objects matched, too.
  * Not compared are
  *   - ART's shadow$_klass_ and shadow$_monitor_: the class, and a lock or an identity hash;
  *   - numbers that hold addresses of native memory, which differ in another process: an int or long called eetop (a
@@ -125,45 +125,51 @@ static int compare_keys(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Keeps what all classes of a name have; `keys` has room for the fields of all. */
+/* Appends the keys of one dump's classes of a name. How many; *classes tells of how many classes. */
+static size_t gather_keys(const struct contents *contents, const struct diff_class *class, uint64_t *keys, size_t *classes)
+{
+	const uint32_t *members = diff_members(contents->diff, class, contents->side);
+	size_t count = 0;
+	*classes = 0;
+	for (uint32_t i = 0; i < class->class_count[contents->side]; i++) {
+		const struct content_plan *plan = &contents->plans[members[i]];
+		*classes += has_plan(&contents->diff->heaps[contents->side]->classes[members[i]]);
+		for (uint32_t j = 0; j < plan->primitives; j++)
+			keys[count++] = contents->fields[plan->first + j].key;
+	}
+	if (count)
+		qsort(keys, count, sizeof *keys, compare_keys);
+	return count;
+}
+
+/* Keeps of one dump's classes of a name what is among the other dump's keys, and puts it into its order. */
+static void keep_fields(const struct contents *contents, const struct diff_class *class, const uint64_t *keys, size_t count,
+			bool all)
+{
+	const uint32_t *members = diff_members(contents->diff, class, contents->side);
+	for (uint32_t i = 0; i < class->class_count[contents->side]; i++) {
+		struct content_plan *plan = &contents->plans[members[i]];
+		struct content_field *fields = contents->fields + plan->first;
+		uint32_t kept = 0;
+		for (uint32_t j = 0; j < plan->primitives; j++)
+			if (all || (count && bsearch(&fields[j].key, keys, count, sizeof *keys, compare_keys)))
+				fields[kept++] = fields[j];
+		qsort(fields, kept, sizeof *fields, by_use);
+		plan->primitives = 0;
+		while (plan->primitives < kept && fields[plan->primitives].type != TYPE_OBJECT)
+			plan->primitives++;
+		plan->references = kept - plan->primitives;
+	}
+}
+
+/* Leaves out fields that only one of the dumps has; `keys` has room for the fields of all classes. */
 static void share_fields(struct contents contents[DIFF_SIDES], const struct diff_class *class, uint64_t *keys)
 {
-	const struct diff *diff = contents->diff;
-	size_t count = 0, classes = 0, common = 0;
-	for (unsigned side = 0; side < DIFF_SIDES; side++) {
-		const uint32_t *members = diff_members(diff, class, (enum diff_side)side);
-		for (uint32_t i = 0; i < class->class_count[side]; i++) {
-			const struct content_plan *plan = &contents[side].plans[members[i]];
-			classes += has_plan(&diff->heaps[side]->classes[members[i]]);
-			for (uint32_t j = 0; j < plan->primitives; j++)
-				keys[count++] = contents[side].fields[plan->first + j].key;
-		}
-	}
-	if (!count)
-		return;
-	qsort(keys, count, sizeof *keys, compare_keys);
-	for (size_t i = 0, end; i < count; i = end) {
-		for (end = i + 1; end < count && keys[end] == keys[i];)
-			end++;
-		if (end - i == classes)
-			keys[common++] = keys[i];
-	}
-	for (unsigned side = 0; side < DIFF_SIDES; side++) {
-		const uint32_t *members = diff_members(diff, class, (enum diff_side)side);
-		for (uint32_t i = 0; i < class->class_count[side]; i++) {
-			struct content_plan *plan = &contents[side].plans[members[i]];
-			struct content_field *fields = contents[side].fields + plan->first;
-			uint32_t kept = 0;
-			for (uint32_t j = 0; j < plan->primitives; j++)
-				if (bsearch(&fields[j].key, keys, common, sizeof *keys, compare_keys))
-					fields[kept++] = fields[j];
-			qsort(fields, kept, sizeof *fields, by_use);
-			plan->primitives = 0;
-			while (plan->primitives < kept && fields[plan->primitives].type != TYPE_OBJECT)
-				plan->primitives++;
-			plan->references = kept - plan->primitives;
-		}
-	}
+	size_t classes[DIFF_SIDES];
+	const size_t old = gather_keys(&contents[DIFF_OLD], class, keys, &classes[DIFF_OLD]);
+	const size_t new = gather_keys(&contents[DIFF_NEW], class, keys + old, &classes[DIFF_NEW]);
+	keep_fields(&contents[DIFF_OLD], class, keys + old, new, !classes[DIFF_NEW]);
+	keep_fields(&contents[DIFF_NEW], class, keys, old, !classes[DIFF_OLD]);
 }
 
 int contents_open(struct contents contents[DIFF_SIDES], const struct diff *diff)
@@ -238,7 +244,8 @@ static uint64_t flat_content(const struct contents *contents, const struct objec
 		return hash_word(hash, heap_string(heap, object, &text) ? hash_text(&text, most) : CONTENT_NO_TEXT);
 	const struct content_plan *plan = &contents->plans[number];
 	for (uint32_t i = 0; i < plan->primitives; i++)
-		hash = hash_word(hash, value_of(&contents->fields[plan->first + i], object, I));
+		hash = hash_word(hash_word(hash, contents->fields[plan->first + i].key),
+				 value_of(&contents->fields[plan->first + i], object, I));
 	return hash;
 }
 
@@ -274,7 +281,7 @@ uint64_t content_of(const struct contents *contents, const struct object *object
 		for (uint32_t i = 0; i < plan->references; i++) {
 			const bool whole = fields[i].at + (uint64_t)I <= object->data_len;
 			const uint64_t id = whole ? read_id(object->data + fields[i].at, I) : 0;
-			hash = hash_word(hash, reference_content(contents, id, &near));
+			hash = hash_word(hash_word(hash, fields[i].key), reference_content(contents, id, &near));
 		}
 	}
 	return hash;
