@@ -34,6 +34,16 @@ uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t p
 	return *number = (uint32_t)sums->node_count++;
 }
 
+void merged_add_up(struct loli_sums *sums)
+{
+	for (size_t i = 0; i < sums->node_count; i++)
+		sums->nodes[i].total = sums->nodes[i].self;
+	for (size_t i = sums->node_count; i-- > 1;) {
+		const struct loli_node *node = &sums->nodes[i];
+		loli_add(&sums->nodes[node->parent].total, node->total.bytes, node->total.count);
+	}
+}
+
 int compare_texts(const struct loli_sums *sums, uint32_t a, uint32_t b)
 {
 	const struct text_entry x = sums_text(sums, a), y = sums_text(sums, b);
@@ -89,7 +99,7 @@ bool forest_walk(const void *nodes, size_t size, size_t count, const uint32_t *o
 	return made;
 }
 
-static bool sort_nodes(struct loli_sums *sums)
+bool merged_sort(struct loli_sums *sums)
 {
 	const size_t count = sums->node_count;
 	uint32_t *order = reallocarray(NULL, count, sizeof *order), *numbers = reallocarray(NULL, count, sizeof *numbers);
@@ -127,8 +137,12 @@ static bool sort_nodes(struct loli_sums *sums)
 /*
  * A function, or library, that is on a stack more than once counts once: where it is met first, from the root on.
  */
-static bool add_totals(struct loli_sums *sums)
+bool merged_count(struct loli_sums *sums)
 {
+	for (size_t i = 0; i < sums->function_count; i++)
+		sums->functions[i].total = (struct loli_sum){ 0, 0 };
+	for (size_t i = 0; i < sums->library_count; i++)
+		sums->libraries[i].total = (struct loli_sum){ 0, 0 };
 	uint32_t *on_path = calloc(sums->function_count + 1, sizeof *on_path);
 	uint32_t *libraries = calloc(sums->library_count + 1, sizeof *libraries);
 	uint32_t *path = reallocarray(NULL, sums->node_count, sizeof *path);
@@ -153,15 +167,4 @@ static bool add_totals(struct loli_sums *sums)
 	free(libraries);
 	free(path);
 	return made;
-}
-
-bool merged_close(struct loli_sums *sums)
-{
-	for (size_t i = sums->node_count; i-- > 0;) {
-		struct loli_node *node = &sums->nodes[i];
-		loli_add(&node->total, node->self.bytes, node->self.count);
-		if (i)
-			loli_add(&sums->nodes[node->parent].total, node->total.bytes, node->total.count);
-	}
-	return sort_nodes(sums) && add_totals(sums);
 }

@@ -270,7 +270,8 @@ static bool build(struct building *b)
 		sums->functions = functions;
 		sums->function_capacity = sums->function_count + 1;
 	}
-	return merged_close(sums) && sort_sums(sums);
+	merged_add_up(sums);
+	return merged_sort(sums) && merged_count(sums) && sort_sums(sums);
 }
 
 bool stacks_build(struct loli_sums *sums)

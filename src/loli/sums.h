@@ -88,7 +88,7 @@ struct loli_series {
 };
 
 struct loli_sums {
-	struct loli *loli;
+	const struct loli *loli;
 	struct texts texts;
 	struct loli_entry *entries; /* by sequence number */
 	uint64_t *records_at;	/* where every LOLI_RECORD_STEPth record is in the file */
@@ -185,8 +185,11 @@ bool names_entry(const struct loli_sums *sums, uint32_t library, uint64_t addres
 bool merged_open(struct loli_sums *sums);
 /* The number of a node's child for a function; `children` has numbers of nodes by parent and function. */
 uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t parent, uint32_t function);
-/* Once all have what is their own: totals of nodes, of functions and libraries, and the order of a walk. */
-bool merged_close(struct loli_sums *sums);
+/* Once all have what is their own: totals of nodes; the order of a walk; from totals of nodes those of functions and
+   libraries. */
+void merged_add_up(struct loli_sums *sums);
+bool merged_sort(struct loli_sums *sums);
+bool merged_count(struct loli_sums *sums);
 /* By name, then by library; functions of one tree are in no other order. */
 int merged_compare(const struct loli_sums *sums, uint32_t function, uint32_t other);
 int compare_texts(const struct loli_sums *sums, uint32_t a, uint32_t b);
