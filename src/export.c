@@ -27,12 +27,17 @@ static int checked(const struct exporter *exporter, uint64_t epoch, int rc)
 	return input_unharmed(exporter->in, epoch) ? rc : EIO;
 }
 
+static const char *program_of(const struct exporter *exporter)
+{
+	return exporter->program ? exporter->program : "heapfs";
+}
+
 static int say(const struct exporter *exporter, const char *path, int error)
 {
 	const char *why = error == EIO	 ? "the dump was cut or changed while it was being read, or its disk failed" :
 			  error == E2BIG ? "the dump has too many objects or references for graph/" :
 					   strerror(error);
-	fprintf(stderr, "heapfs: %s: %s: %s\n", exporter->dump, path, why);
+	fprintf(stderr, "%s: %s: %s: %s\n", program_of(exporter), exporter->dump, path, why);
 	return -1;
 }
 
@@ -180,7 +185,8 @@ int export_path(const struct exporter *exporter, const char *path, int fd, const
 	int write_error = 0;
 	int rc = export_find(exporter, path, &ino);
 	if (rc == ENOENT) {
-		fprintf(stderr, "heapfs: %s: there is no %s in it; --export . lists what there is\n", exporter->dump, path);
+		fprintf(stderr, "%s: %s: there is no %s in it; heapfs --export . lists what there is\n", program_of(exporter),
+			exporter->dump, path);
 		return -1;
 	}
 	if (!rc) {
@@ -192,7 +198,7 @@ int export_path(const struct exporter *exporter, const char *path, int fd, const
 		return say(exporter, path, rc);
 	if (!write_error)
 		return 0;
-	fprintf(stderr, "heapfs: %s: %s\n", name, strerror(write_error));
+	fprintf(stderr, "%s: %s: %s\n", program_of(exporter), name, strerror(write_error));
 	return -1;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define NAMELESS "![no name]"
+
 const char *const loli_change_names[CHANGES + 1] = { "new", "grown", "shrunk", "removed", "" };
 
 enum loli_change loli_change(const struct loli_both *both)
@@ -40,12 +42,12 @@ static uint32_t function_of(struct loli_sums *both, const struct loli_sums *sums
 		return names_pseudo(both, name.data, name.len, library);
 	if (function->named)
 		return names_function_called(both, name.data, name.len, library);
-	char *nameless = malloc((size_t)called.len + 2);
+	char *nameless = malloc((size_t)called.len + sizeof NAMELESS);
 	if (!nameless)
 		return NUMBER_NONE;
 	memcpy(nameless, called.data, called.len);
-	memcpy(nameless + called.len, "!?", 2);
-	const uint32_t number = names_function_called(both, nameless, (size_t)called.len + 2, library);
+	memcpy(nameless + called.len, NAMELESS, sizeof NAMELESS);
+	const uint32_t number = names_function_called(both, nameless, (size_t)called.len + sizeof NAMELESS - 1, library);
 	free(nameless);
 	return number;
 }
@@ -129,7 +131,7 @@ static bool count_sides(struct loli_comparison *c)
 static int compare_growth(const struct loli_both *a, const struct loli_both *b)
 {
 	const int64_t x = (int64_t)(a->after.bytes - a->before.bytes), y = (int64_t)(b->after.bytes - b->before.bytes);
-	const int64_t p = (int64_t)(a->after.count - a->before.count), q = (int64_t)(b->after.count - b->before.count);
+	const int64_t p = (int64_t)a->after.count - a->before.count, q = (int64_t)b->after.count - b->before.count;
 	if (x != y)
 		return x > y ? -1 : 1;
 	return p > q ? -1 : p < q;
@@ -160,7 +162,7 @@ static bool find_rows(struct loli_comparison *c)
 	if (!c->by_function || !c->by_stack)
 		return false;
 	for (uint32_t i = 0; i < c->both.function_count; i++)
-		if (loli_function_change(c, i) != CHANGE_NONE)
+		if (c->both.functions[i].lib != NUMBER_NONE && loli_function_change(c, i) != CHANGE_NONE)
 			c->by_function[c->function_rows++] = i;
 	for (uint32_t i = 1; i < c->both.node_count; i++) {
 		const struct loli_both stack = loli_stack(c, i);
@@ -292,14 +294,14 @@ void loli_comparison_close(struct loli_comparison *comparison)
 	free(comparison);
 }
 
-bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure)
+bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure, uint64_t *freed)
 {
 	const struct loli_part *part = &loli->parts[LOLI_RECORDS];
 	struct loli_records records = { .loli = loli };
 	struct loli_moment moment = { .blocks = NULL };
 	struct loli_cursor cursor = loli_cursor(loli, part->at);
 	bool made = records_open(&records, loli, false) && (!time_ms || moment_open(&moment, &records, *time_ms));
-	uint64_t not_sure = 0;
+	uint64_t not_sure = 0, not_held = 0;
 	*held = (struct loli_both){ { 0, 0 }, { 0, 0 } };
 	for (uint64_t i = 0; made && i < part->count; i++) {
 		struct loli_record record;
@@ -307,7 +309,9 @@ bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both
 		made = records_next(&cursor, &record, &uuid);
 		if (!made || !record_wanted(loli, &record))
 			continue;
-		if (!record_freed(&records, &record))
+		if (record_freed(&records, &record))
+			not_held++;
+		else
 			loli_add(&held->after, record.size, 1);
 		const enum moment_state then = time_ms ? moment_state(&moment, &records, &record) : MOMENT_GONE;
 		if (then != MOMENT_GONE)
@@ -318,5 +322,7 @@ bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both
 	records_close(&records);
 	if (unsure)
 		*unsure = not_sure;
+	if (freed)
+		*freed = not_held;
 	return made;
 }

@@ -4,7 +4,7 @@
  * trees of what is new, has grown, has shrunk, is gone.
  *
  * Names decide what is the same, never an address or a UUID: libraries by name, functions by library and name. What has
- * no name is one function a library, library!?, since an address says nothing in another build, nor, outside of
+ * no name is one function a library, library![no name], since an address says nothing in another build, nor, outside of
  * libraries, in another run.
  */
 #ifndef HEAPFS_COMPARE_H
@@ -52,9 +52,10 @@ static inline struct loli_both loli_stack(const struct loli_comparison *comparis
 }
 
 /*
- * What a profile holds, in all: at the end, and at a moment if there is one. How many blocks' frees cannot be told to be
- * before or after the moment goes to *unsure, unless that is NULL. False without memory, or where the file was cut.
+ * What a profile holds, in all: at the end, and at a moment if there is one. Of how many blocks nobody can tell whether they
+ * were freed by then goes to *unsure, how many the file knows to be freed at all to *freed, unless those are NULL. False
+ * without memory, or where the file was cut.
  */
-bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure);
+bool loli_held(const struct loli *loli, const int64_t *time_ms, struct loli_both *held, uint64_t *unsure, uint64_t *freed);
 
 #endif

@@ -25,7 +25,6 @@ bool moment_open(struct loli_moment *moment, const struct loli_records *records,
 		if (!records_next(&cursor, &record, &uuid))
 			return false;
 		moment->blocks[moment->block_count++] = (struct moment_block){ record.address, record.seq };
-		moment->freed += record_state(records, &record) == LOLI_FREED;
 		if (record.time_ms <= time_ms && record.seq >= moment->last_before)
 			moment->last_before = (uint64_t)record.seq + 1;
 		if (record.time_ms > time_ms && record.seq < moment->first_after)

@@ -17,7 +17,6 @@ struct loli_moment {
 	int64_t time_ms;
 	uint64_t last_before;	/* highest number of a record at or before it, and 1; 0: there is none */
 	uint64_t first_after;	/* lowest number of a record after it; UINT64_MAX: there is none */
-	uint64_t freed;		/* records that the file knows to be freed, at any time */
 	struct moment_block {
 		uint64_t address;
 		uint32_t seq;

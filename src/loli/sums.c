@@ -62,6 +62,11 @@ const struct loli_sums *loli_sums(struct loli *loli)
 	return sums;
 }
 
+void loli_sums_forget(struct loli *loli)
+{
+	sums_close(atomic_exchange(&loli->sums, NULL));
+}
+
 bool sums_record(const struct loli_sums *sums, const struct loli_entry *entry, struct loli_record *record)
 {
 	struct loli_cursor cursor = loli_cursor(sums->loli, sums->records_at[entry->number / LOLI_RECORD_STEP]);

@@ -133,6 +133,8 @@ struct loli_sums {
 
 /* The sums of a profile; NULL without memory, or where the file was cut meanwhile. */
 const struct loli_sums *loli_sums(struct loli *loli);
+/* Gives back their memory, when nobody uses them; they can be made again. */
+void loli_sums_forget(struct loli *loli);
 void sums_close(struct loli_sums *sums);
 
 static inline struct text_entry sums_text(const struct loli_sums *sums, uint32_t text)

@@ -12,11 +12,6 @@ bool has_baseline(const struct node *node)
 	return node->tree->baseline != NULL;
 }
 
-bool has_profile_baseline(const struct node *node)
-{
-	return node->tree->source.baseline_profile || node->tree->options.since_given;
-}
-
 /* --- opening --- */
 
 static const struct diff_view *sorting; /* qsort has no context; trees are opened one after another */

@@ -239,6 +239,11 @@ bool screenshot_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 
 /* --- the view --- */
 
+bool profile_view_open(struct profile_view *view, bool all)
+{
+	return make_labels(view) && callstacks_open(view, all);
+}
+
 const struct profile_view *profile_view(const struct node *node)
 {
 	struct profile_view *_Atomic *slot = &node->tree->profile_view;
@@ -249,8 +254,7 @@ const struct profile_view *profile_view(const struct node *node)
 	view = sums ? calloc(1, sizeof *view) : NULL;
 	if (view)
 		view->sums = sums;
-	if (!view || !make_labels(view) || !callstacks_open(view, node->tree->options.graph.all_retainers) ||
-	    !find_screenshots(view)) {
+	if (!view || !profile_view_open(view, node->tree->options.graph.all_retainers) || !find_screenshots(view)) {
 		profile_view_close(view);
 		input_touched_bad = true; /* no answer is better than an empty one, which the kernel would keep */
 		return NULL;
@@ -276,27 +280,41 @@ static int make_view(void *context, const _Atomic bool *cancel)
 void profile_init(struct tree *tree)
 {
 	job_init(&tree->profile_job, make_view, tree, tree->options.graph.changed, tree->options.graph.context);
+	profile_diff_init(tree);
 }
 
 void profile_stop(struct tree *tree)
 {
+	struct loli *const both[] = { tree->source.profile, tree->source.baseline_profile };
 	if (!tree->profile_job.work)
 		return;
-	atomic_store(&tree->source.profile->stop, true);
+	for (unsigned i = 0; i < 2; i++)
+		if (both[i])
+			atomic_store(&both[i]->stop, true);
+	/* A thread that has done one job answers requests, which may ask for another. */
 	job_cancel(&tree->profile_job);
+	profile_diff_cancel(tree);
 	job_join(&tree->profile_job);
+	profile_diff_join(tree);
 	job_destroy(&tree->profile_job);
-	atomic_store(&tree->source.profile->stop, false);
+	profile_diff_close(tree);
+	for (unsigned i = 0; i < 2; i++)
+		if (both[i])
+			atomic_store(&both[i]->stop, false);
 }
 
-void profile_view_close(struct profile_view *view)
+void profile_view_free(struct profile_view *view)
 {
-	if (!view)
-		return;
 	text_free(&view->labels);
 	free(view->label_ends);
 	free(view->stack_lens);
 	free(view->flags);
 	free(view->screenshots);
+}
+
+void profile_view_close(struct profile_view *view)
+{
+	if (view)
+		profile_view_free(view);
 	free(view);
 }
