@@ -34,10 +34,15 @@ static void put_verdict(struct text *text, const struct bitmap *bitmap)
 
 static const char *const storages[STORAGES] = { "wrapped", "heap", "ashmem", "hardware" };
 
+const char *layout_name(unsigned layout)
+{
+	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
+	return layouts[layout < LAYOUTS ? layout : 0];
+}
+
 static void put_bitmap_line(const struct node *node, const struct bitmaps *bitmaps, struct bitmap *bitmap, bool sizing,
 			    struct text *text)
 {
-	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
 	static const char *const sources[SOURCES] = { "none", "dumpData", "mBuffer", "trace", "live" };
 	const bool shown = bitmap->verdict == VERDICT_OK;
 	struct bitmap_origin origin;
@@ -46,7 +51,7 @@ static void put_bitmap_line(const struct node *node, const struct bitmaps *bitma
 	text_id(text, bitmap->pointer);
 	text_putc(text, '\t');
 	text_id(text, bitmap->id);
-	text_printf(text, "\t%" PRIu32 "\t%" PRIu32 "\t%s%s\t%s\t", bitmap->width, bitmap->height, layouts[bitmap->layout],
+	text_printf(text, "\t%" PRIu32 "\t%" PRIu32 "\t%s%s\t%s\t", bitmap->width, bitmap->height, layout_name(bitmap->layout),
 		    bitmap->guessed ? " guessed" : "", sources[bitmap->source]);
 	put_verdict(text, bitmap);
 	text_putc(text, '\t');
