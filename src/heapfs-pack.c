@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapfs-pack: puts a heap dump and its pictures into one Perfetto trace. */
 #include "input/container.h"
+#include "input/picture_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -18,7 +18,6 @@
 #define EXIT_USAGE 2
 /* Traces pass through buffers that hold packets whole. */
 #define CHUNK_BYTES (UINT64_C(4) << 20)
-#define PICTURE_MOST (UINT64_C(1) << 30)
 #define SEQUENCE 1
 #define CLOCK_REALTIME_ID 1	/* of Perfetto's BuiltinClock */
 
@@ -118,23 +117,14 @@ static int write_dump(struct packer *packer, const struct input *in)
 
 /* --- pictures --- */
 
-static bool is_picture(const uint8_t *data, uint64_t len)
-{
-	return len > 12 && (!memcmp(data, "\x89PNG\r\n\x1a\n", 8) || !memcmp(data, "\xff\xd8\xff", 3) ||
-			    (!memcmp(data, "RIFF", 4) && !memcmp(data + 8, "WEBP", 4)));
-}
-
 /* 0, 1 for what is no picture, -1 with errno. */
 static int write_picture(struct packer *packer, int folder, const char *name)
 {
-	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not block it */
 	struct stat st;
 	uint8_t *data = NULL;
-	int rc = -1;
-	if (fd < 0 || fstat(fd, &st))
-		goto out;
-	rc = 1;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > PICTURE_MOST || strlen(name) > NAME_MAX)
+	const int fd = picture_file_open(folder, name, true, &st);
+	int rc = fd < 0 && errno != EINVAL ? -1 : 1;
+	if (fd < 0 || (uint64_t)st.st_size > PICTURE_BYTES_MOST || strlen(name) > NAME_MAX)
 		goto out;
 	rc = -1;
 	data = malloc((size_t)st.st_size + 1);
@@ -150,7 +140,7 @@ static int write_picture(struct packer *packer, int folder, const char *name)
 	if (!data || len < (size_t)st.st_size)
 		goto out;
 	rc = 1;
-	if (is_picture(data, len)) {
+	if (picture_begins(data, len)) {
 		struct message picture = { .len = 0 };
 		put_number(&picture, 1, packer->pid);
 		put_text(&picture, 2, name);
@@ -179,32 +169,29 @@ static int write_own_pictures(struct packer *packer, const struct container *con
 	return 0;
 }
 
-static int not_hidden(const struct dirent *entry)
+static bool any_name(const char *name)
 {
-	return entry->d_name[0] != '.';
+	return *name != 0;
 }
 
 /* All pictures of a folder, in the order of their names, so that the same folder always gives the same trace. */
 static int write_pictures(struct packer *packer, const char *folder)
 {
-	struct dirent **list = NULL;
-	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const int count = fd < 0 ? -1 : scandirat(fd, ".", &list, not_hidden, alphasort);
-	int pictures = 0, rc = count < 0 ? -1 : 0;
+	struct picture_folder list;
+	int pictures = 0, rc = picture_folder_open(&list, AT_FDCWD, folder, true, any_name);
 	if (rc)
 		fprintf(stderr, "heapfs-pack: %s: %s\n", folder, strerror(errno));
-	for (int i = 0; i < count; i++) {
-		const int written = rc ? 1 : write_picture(packer, fd, list[i]->d_name);
+	for (size_t i = 0; i < list.count && !rc; i++) {
+		const int written = write_picture(packer, list.fd, list.names[i]);
 		if (written < 0) {
-			fprintf(stderr, "heapfs-pack: %s/%s: %s\n", folder, list[i]->d_name, strerror(errno));
+			fprintf(stderr, "heapfs-pack: %s/%s: %s\n", folder, list.names[i], strerror(errno));
 			rc = -1;
 		}
 		pictures += !written;
-		free(list[i]);
 	}
-	free(list);
-	if (fd >= 0)
-		close(fd);
+	if (list.left_out)
+		fprintf(stderr, "heapfs-pack: %s: more than %d files; the rest is left out\n", folder, PICTURES_MOST);
+	picture_folder_close(&list);
 	if (!rc && !pictures)
 		fprintf(stderr, "heapfs-pack: %s: no PNG, JPEG or WebP in this folder\n", folder);
 	return rc;
