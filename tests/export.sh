@@ -243,12 +243,13 @@ alike() {
 	name=$1 of=$2 files=$3 links=$4
 	shift 4
 	mount_dump "$of" "$@" 2>/dev/null || return 0
+	(cd "$mnt" && find . ! -name progress.txt -printf '%y %p\n') >"$tmp/tree"
 	{
-		(cd "$mnt" && find . -type f ! -name progress.txt) | spread "$files"
-		(cd "$mnt" && find . -type f \( -path '*/graph/*' -o -path '*/bitmaps/*' -o -path '*/duplicates/*' -o -path '*/threads/*' \
-			-o -path '*/screenshots/*' -o -path '*/collections/*' \) ! -name progress.txt) | spread "$files"
-		(cd "$mnt" && find . -type l) | spread "$links"
-		(cd "$mnt" && find . -type d) | spread "$links"
+		sed -n 's/^f //p' "$tmp/tree" | spread "$files"
+		grep -E '/(graph|bitmaps|duplicates|threads|screenshots|collections|diff)/' "$tmp/tree" | sed -n 's/^f //p' |
+			spread "$files"
+		sed -n 's/^l //p' "$tmp/tree" | spread "$links"
+		sed -n 's/^d //p' "$tmp/tree" | spread "$links"
 	} | sort -u >"$tmp/paths"
 	is "$name: $(wc -l <"$tmp/paths") files and folders are as in the mount" "$(differing "$of" "$@")" ""
 	rm -rf "$tmp/all"
@@ -275,6 +276,8 @@ alike "a trace, pid=" "$tmp/both.pftrace" 4 2 -o pid=2
 mksample loli 2000 "$tmp/made.loli"
 alike "a profile" "$tmp/made.loli" 20 0
 alike "a profile, time=" "$tmp/made.loli" 4 0 -o time=1000..1999
+mksample loli 2400 "$tmp/later.loli"
+alike "a profile, baseline=" "$tmp/later.loli" 4 2 -o "baseline=$tmp/made.loli"
 if [ -d "$corpus/android" ]; then
 	alike "test-dump" "$corpus/android/test-dump.hprof" 40 10
 	alike "test-dump, mapping=" "$corpus/android/test-dump.hprof" 20 4 -o "mapping=$corpus/android/test-dump.map"
