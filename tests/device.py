@@ -338,8 +338,8 @@ class Connection:
     def serve(self, stream, service):
         kind, _, rest = service.partition(":")
         # Who forwards to nobody learns it at once.
-        refused = (kind == "jdwp" and rest and not self.device.text("jdwp", rest)) or (
-            kind == "tcp" and not self.device.text("ports", rest))
+        folder = {"jdwp": "jdwp", "tcp": "ports"}.get(kind)
+        refused = folder and rest and not os.path.exists(self.device.path(folder, rest))
         try:
             if refused:
                 self.device.log("refused", service)
@@ -347,9 +347,12 @@ class Connection:
                 stream.closed = True
             else:
                 self.send(OKAY, stream.number, stream.remote)
-                self.device.serve(stream, service)
+                try:
+                    self.device.serve(stream, service)
+                except OSError as error:  # nobody listens at the port of this machine
+                    self.device.log("failed", service, str(error))
                 self.device.finish(stream)
-        except (Gone, OSError):
+        except Gone:
             pass
         self.streams.pop(stream.number, None)
 
