@@ -48,7 +48,7 @@ struct jdwp_session {
 	uint64_t thread;
 };
 
-/* Connects, and checks that instances can be listed. Must be followed by jdwp_close(&session->jdwp). LIVE_DONE, or why not. */
+/* Connects. Must be followed by jdwp_close(&session->jdwp), also where it fails. LIVE_DONE, or why not. */
 enum live_end jdwp_attach(struct jdwp_session *session, const struct live_options *options);
 /* Stops the application at an event and sets `thread`. LIVE_DONE, or why not. */
 enum live_end jdwp_stop(struct jdwp_session *session, const struct live_options *options);

@@ -28,7 +28,7 @@ struct live_result {
 	uint64_t fetched, bytes; /* handed to the callback */
 	uint64_t failed;	/* compress() threw or said no, or its PNG has another size */
 	uint64_t left;		/* there was no room or no time for them, or it ended early */
-	char failure[160];	/* what was wrong with the first one that failed */
+	char failure[JDWP_ERROR_MOST + 24];	/* what was wrong with the first one that failed */
 	char error[JDWP_ERROR_MOST]; /* a sentence for people, where `end` is LIVE_REFUSED or later */
 	char vm[128];		/* what the VM calls itself */
 	uint64_t ms;		/* how long it took */
