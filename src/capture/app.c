@@ -8,10 +8,8 @@
 #include "capture/temp.h"
 #include "capture/trace_out.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* What is made, under temporary names until all of it is there. */
 struct made {
@@ -20,16 +18,6 @@ struct made {
 	struct temp trace;	/* of both, where that is wanted */
 	size_t picture_count;
 };
-
-/* Nothing is replaced: said before the device is troubled. */
-static int check_free(const char *path)
-{
-	struct stat st;
-	if (lstat(path, &st) && errno == ENOENT)
-		return 0;
-	say("%s: %s; name another file, or remove it", path, strerror(EEXIST));
-	return -1;
-}
 
 static int take_pictures(const struct selection *selection, const struct capture_options *options, struct made *made)
 {
@@ -52,10 +40,10 @@ static int take_pictures(const struct selection *selection, const struct capture
 static int keep(const struct capture_options *options, const struct selection *selection, struct made *made)
 {
 	if (trace_wanted(options->output)) {
+		const struct trace_parts parts = { .dump = made->dump.path,
+						   .folder = made->picture_count ? made->pictures.path : NULL };
 		if (temp_open(&made->trace, options->output, false) ||
-		    trace_out(made->trace.path, selection->pid, made->dump.path,
-			      made->picture_count ? made->pictures.path : NULL) ||
-		    temp_keep(&made->trace))
+		    trace_out(made->trace.path, selection->pid, &parts) < 0 || temp_keep(&made->trace))
 			return -1;
 		temp_remove(&made->dump);
 		temp_remove(&made->pictures);
@@ -100,8 +88,8 @@ int capture_app(const struct capture_options *options)
 		say("where to write to (-o)? See heapfs-capture --help");
 		return CAPTURE_USAGE;
 	}
-	if (options->output && (asprintf(&folder, "%s.bitmaps", options->output) < 0 || check_free(options->output) ||
-				(!trace_wanted(options->output) && check_free(folder)))) {
+	if (options->output && (asprintf(&folder, "%s.bitmaps", options->output) < 0 || temp_absent(options->output) ||
+				(!trace_wanted(options->output) && temp_absent(folder)))) {
 		free(folder);
 		return CAPTURE_FAILED;
 	}

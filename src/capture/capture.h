@@ -29,5 +29,7 @@ struct capture_options {
 };
 
 /* A heap dump, with its pictures, of an application on an Android device. */
-int capture_app(const struct capture_options *options);
+int capture_app(const struct capture_options *options);/* Pictures for a dump that was made before. */
+int capture_pixels(const struct capture_options *options);
+
 #endif
