@@ -235,7 +235,7 @@ differing() {
 # tables: the files of --export-all, with time and size, as the mount has them
 tables() {
 	(cd "$mnt" && find . \( -path '*/objects' -o -path '*/instances' -o -path '*/dominators' -o -path '*/callstacks' \
-		-o -path '*/roots' \) -prune -o -type f ! -name 'raw.*' ! -name progress.txt -printf '%p %T@ %s\n') | sort
+		-o -path '*/roots' -o -path '*/diff/new' -o -path '*/diff/removed' \) -prune -o -type f ! -name 'raw.*' ! -name progress.txt -printf '%p %T@ %s\n') | sort
 }
 
 # alike NAME DUMP FILES LINKS [OPTION…]
@@ -267,6 +267,7 @@ alike() {
 for kind in sample jvm agent threads bitmaps-36 equal collections leaks-android cut; do
 	alike "$kind" "$(sample "$kind")" 20 6
 done
+alike "a baseline=" "$(sample bitmaps-36)" 20 6 -o "baseline=$dump"
 alike "from gzip" "$tmp/sample.gz" 4 2
 "$builddir/heapfs-pack" "$dump" -p 1 -o "$tmp/first.pftrace"
 "$builddir/heapfs-pack" "$dump" -p 2 -o "$tmp/second.pftrace"
@@ -281,6 +282,7 @@ alike "a profile, baseline=" "$tmp/later.loli" 4 2 -o "baseline=$tmp/made.loli"
 if [ -d "$corpus/android" ]; then
 	alike "test-dump" "$corpus/android/test-dump.hprof" 40 10
 	alike "test-dump, mapping=" "$corpus/android/test-dump.hprof" 20 4 -o "mapping=$corpus/android/test-dump.map"
+	alike "test-dump, baseline=" "$corpus/android/test-dump.hprof" 20 6 -o "baseline=$corpus/android/test-dump-base.hprof"
 else
 	skip "real dumps" "none at $corpus"
 fi
