@@ -18,6 +18,7 @@ static void print_help(FILE *out)
 {
 	fputs("usage: heapfs-capture [-s SERIAL] [PROCESS|PID] -o FILE [--mount DIR]\n"
 	      "       heapfs-capture [-s SERIAL] --pixels-for DUMP [PROCESS|PID] -o FILE.pftrace\n"
+	      "       heapfs-capture --jvm PID -o FILE [--gz] [--all] [--mount DIR]\n"
 	      "\n"
 	      "Takes a heap dump, with the pictures that are in it, of an application on an Android\n"
 	      "device, through adb. Without a process it lists those that can be dumped.\n"
@@ -35,6 +36,10 @@ static void print_help(FILE *out)
 	      "      --pixels-for DUMP  only the pictures, for this dump of the same process\n"
 	      "      --yes              take the device and process that fit best, do not ask\n"
 	      "      --timeout S        seconds for the dump to become whole (120)\n"
+	      "      --jvm PID          of a Java VM on this machine, also another user's (as root) or\n"
+	      "                         in a container\n"
+	      "      --gz               the VM compresses it (Java 15 or later)\n"
+	      "      --all              also objects that are not live\n"
 	      "  -q, --quiet            show no progress\n"
 	      "  -h, --help             this text\n"
 	      "  -V, --version          version of heapfs\n",
@@ -42,7 +47,7 @@ static void print_help(FILE *out)
 }
 
 enum { OPT_MOUNT = 256, OPT_NO_GC, OPT_FORMAT, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_PIXELS_FOR, OPT_YES,
-       OPT_TIMEOUT };
+       OPT_TIMEOUT, OPT_JVM, OPT_GZ, OPT_ALL };
 
 static const struct option option_list[] = { { "device", required_argument, NULL, 's' },
 					     { "output", required_argument, NULL, 'o' },
@@ -58,6 +63,9 @@ static const struct option option_list[] = { { "device", required_argument, NULL
 					     { "pixels-for", required_argument, NULL, OPT_PIXELS_FOR },
 					     { "yes", no_argument, NULL, OPT_YES },
 					     { "timeout", required_argument, NULL, OPT_TIMEOUT },
+					     { "jvm", required_argument, NULL, OPT_JVM },
+					     { "gz", no_argument, NULL, OPT_GZ },
+					     { "all", no_argument, NULL, OPT_ALL },
 					     { NULL, 0, NULL, 0 } };
 
 /* A number of seconds above 0. */
@@ -147,6 +155,15 @@ static int parse(int argc, char **argv, struct capture_options *options)
 		case OPT_TIMEOUT:
 			right = parse_seconds("--timeout", optarg, &options->timeout);
 			break;
+		case OPT_JVM:
+			options->jvm = optarg;
+			break;
+		case OPT_GZ:
+			options->gz = true;
+			break;
+		case OPT_ALL:
+			options->all = true;
+			break;
 		default:
 			say("see heapfs-capture --help");
 			return 1 + CAPTURE_USAGE;
@@ -183,7 +200,7 @@ int main(int argc, char **argv)
 		say("signals: %s", strerror(errno));
 		return CAPTURE_FAILED;
 	}
-	const int status = capture_app(&options);
+	const int status = options.jvm ? capture_jvm(&options) : capture_app(&options);
 	const int number = stop_signal();
 	undo_all();
 	step_end();

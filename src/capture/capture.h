@@ -26,8 +26,13 @@ struct capture_options {
 	unsigned pixels_seconds; /* budgets of the pixels that a debugger fetches */
 	uint64_t pixels_bytes;
 	unsigned timeout;	/* seconds for a dump to become whole */
+	const char *jvm;	/* a process of this machine, or NULL */
+	bool gz;		/* the VM compresses it */
+	bool all;		/* also what is not live */
 };
 
 /* A heap dump, with its pictures, of an application on an Android device. */
 int capture_app(const struct capture_options *options);
+/* A heap dump of a Java VM on this machine. */
+int capture_jvm(const struct capture_options *options);
 #endif
