@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapfs: mounts a heap dump as a read-only filesystem. */
 #include "fuse/mount.h"
-#include "input/container.h"
-#include "loli/loli.h"
+#include "open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,8 @@ struct options {
 	const char *dump, *mount_point;
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
 	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus,
-		*graph_memory, *dominators, *time, *so_base; /* as given, or NULL */
+		*graph_memory, *dominators, *time, *so_base, *baseline, *baseline_dump, *baseline_time,
+		*skip_root_levels; /* as given, or NULL */
 	char **symbols;		/* paths */
 	size_t symbol_count;
 	int extra;		/* arguments too many */
@@ -62,6 +62,10 @@ static const struct fuse_opt option_table[] = {
 	OPTION("dominators=%s", dominators),
 	OPTION("time=%s", time),
 	OPTION("so_base=%s", so_base),
+	OPTION("baseline=%s", baseline),
+	OPTION("baseline_dump=%s", baseline_dump),
+	OPTION("baseline_time=%s", baseline_time),
+	OPTION("skip_root_levels=%s", skip_root_levels),
 	KEY("symbols=", KEY_SYMBOLS),
 	IGNORED("max_read="), /* ours is set */
 	IGNORED("rw"),
@@ -135,6 +139,10 @@ static void print_help(FILE *out)
 	      "                         folder <abi>/lib*.so; may be given more than once\n"
 	      "  -o so_base=containing  of a profile made before LoliProfiler v1.1.6: its addresses\n"
 	      "                         are relative to the mapping that holds them\n"
+	      "  -o baseline=FILE       an earlier dump, or profile: diff/ shows what has changed since\n"
+	      "  -o baseline_dump=N     that file's Nth heap dump\n"
+	      "  -o baseline_time=T     of a profile: diff/ shows what has changed since T ms\n"
+	      "  -o skip_root_levels=N  leave out so many levels of a profile's stacks in diff/report.txt\n"
 	      "  -o uid=N, -o gid=N     owner and group (those of the dump)\n"
 	      "  -o max_threads=N       threads that answer requests (as many as cores)\n"
 	      "  -o clone_fd            a channel to the kernel for each thread\n"
@@ -155,19 +163,12 @@ static void guard_standard_descriptors(void)
 		close(fd);
 }
 
-static unsigned core_count(void)
-{
-	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	return cores < 1 ? 1 : (unsigned)cores;
-}
-
 /* What the values of options mean. */
 struct settings {
-	unsigned dump, pid;	/* dump 0: all; pid counts where it was given */
+	struct open_options open, baseline;
 	struct tree_options tree;
 	enum readdirplus readdirplus;
 	struct mount_options mount;
-	struct loli_options loli;
 };
 
 /* A decimal number from `least` to `most`; 0 where the option was not given. */
@@ -248,39 +249,69 @@ static int parse_span(const char *value, struct loli_options *loli)
 	return -1;
 }
 
+/* What is to be opened: the file, and the one that it is compared with. */
+static int parse_opening(const struct options *options, struct settings *settings)
+{
+	static const char *const bases[] = { "first", "containing", NULL };
+	struct open_options *open = &settings->open;
+	unsigned base, time;
+	*open = (struct open_options){ .program = "heapfs", .path = options->dump, .dump_option = "dump",
+				       .only_one = options->baseline != NULL, .only_pid = options->pid != NULL,
+				       .strict = options->strict != 0, .tmpdir = options->tmpdir,
+				       .unpacked = options->unpacked, .mapping = options->mapping };
+	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &open->dump) ||
+	    parse_number("pid", options->pid, 0, UINT32_MAX, &open->pid) ||
+	    parse_word("so_base", options->so_base, bases, &base) || parse_span(options->time, &open->loli))
+		return -1;
+	open->loli.containing = base != 0;
+	open->loli.symbols = (const char *const *)options->symbols;
+	open->loli.symbol_count = options->symbol_count;
+	settings->baseline = *open;
+	settings->baseline.path = options->baseline;
+	settings->baseline.dump_option = "baseline_dump";
+	settings->baseline.only_pid = false;
+	settings->baseline.unpacked = NULL;
+	if (parse_number("baseline_dump", options->baseline_dump, 1, UINT32_MAX, &settings->baseline.dump) ||
+	    parse_number("baseline_time", options->baseline_time, 0, INT32_MAX, &time) ||
+	    parse_number("skip_root_levels", options->skip_root_levels, 0, UINT32_MAX, &settings->tree.skip_root_levels))
+		return -1;
+	settings->tree.since_given = options->baseline_time != NULL;
+	settings->tree.since_ms = time;
+	const char *idle = options->baseline_dump && !options->baseline ? "baseline_dump" :
+			   options->skip_root_levels && !options->baseline && !options->baseline_time ? "skip_root_levels" :
+													NULL;
+	if (idle)
+		fprintf(stderr, "heapfs: %s= says what of a baseline is meant, and baseline= was not given\n", idle);
+	if (options->baseline && options->baseline_time)
+		fputs("heapfs: baseline= and baseline_time= are two things to compare with; give one of them\n", stderr);
+	return idle || (options->baseline && options->baseline_time) ? -1 : 0;
+}
+
 static int parse_values(const struct options *options, struct settings *settings)
 {
 	static const char *const links[] = { "yes", "no", NULL }, *const readdirplus[] = { "yes", "auto", "no", NULL };
-	static const char *const dominators[] = { "large", "all", NULL }, *const bases[] = { "first", "containing", NULL };
-	unsigned base, uid, gid, no_links, plus, threads, png_level, all_dominators;
+	static const char *const dominators[] = { "large", "all", NULL };
+	unsigned uid, gid, no_links, plus, threads, png_level, all_dominators;
 	uint64_t graph_memory;
-	*settings = (struct settings){ .dump = 0 };
-	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &settings->dump) ||
-	    parse_number("max_threads", options->max_threads, 1, UINT32_MAX, &threads) ||
-	    parse_number("pid", options->pid, 0, UINT32_MAX, &settings->pid) ||
+	if (parse_number("max_threads", options->max_threads, 1, UINT32_MAX, &threads) ||
 	    parse_number("png_level", options->png_level, 1, 9, &png_level) ||
 	    parse_number("uid", options->uid, 0, UINT32_MAX, &uid) ||
 	    parse_number("gid", options->gid, 0, UINT32_MAX, &gid) ||
 	    parse_word("links", options->links, links, &no_links) ||
 	    parse_word("readdirplus", options->readdirplus, readdirplus, &plus) ||
 	    parse_word("dominators", options->dominators, dominators, &all_dominators) ||
-	    parse_size("graph_memory", options->graph_memory, &graph_memory) ||
-	    parse_word("so_base", options->so_base, bases, &base) || parse_span(options->time, &settings->loli))
+	    parse_size("graph_memory", options->graph_memory, &graph_memory))
 		return -1;
-	settings->loli.containing = base != 0;
-	settings->loli.symbols = (const char *const *)options->symbols;
-	settings->loli.symbol_count = options->symbol_count;
-	settings->tree = (struct tree_options){ .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
-						.group_given = options->gid != NULL, .group = gid,
-						.png_level = png_level,
-						.graph = { .threads = core_count(), .memory = graph_memory,
-							   .tmpdir = options->tmpdir,
-							   .all_retainers = all_dominators != 0 } };
-	settings->readdirplus = (enum readdirplus)plus;
-	settings->mount = (struct mount_options){ .foreground = options->foreground || options->debug,
-						  .single_thread = options->single_thread,
-						  .clone_fd = options->clone_fd, .max_threads = threads };
-	return 0;
+	*settings = (struct settings){
+		.tree = { .links = !no_links, .owner_given = options->uid != NULL, .owner = uid,
+			  .group_given = options->gid != NULL, .group = gid, .png_level = png_level,
+			  .graph = { .threads = core_count(), .memory = graph_memory, .tmpdir = options->tmpdir,
+				     .all_retainers = all_dominators != 0 } },
+		.readdirplus = (enum readdirplus)plus,
+		.mount = { .foreground = options->foreground || options->debug, .single_thread = options->single_thread,
+			   .clone_fd = options->clone_fd, .max_threads = threads },
+	};
+	return parse_opening(options, settings);
 }
 
 /* What mount(8) and /proc/mounts show; the user's own -o comes later and wins. */
@@ -299,219 +330,35 @@ static int add_mount_options(struct fuse_args *args, const char *dump)
 	return rc ? -1 : 0;
 }
 
-struct progress {
-	const char *name;
-	struct timespec start;
-	int percent;
-};
-
-static void show_progress(void *context, uint64_t done, uint64_t total)
+/* The file and, where there is one, its baseline, as what the tree shows. 0, or -1 when it has been said why not. */
+static int open_source(struct opened *opened, struct opened *baseline, struct settings *settings, struct tree_source *source)
 {
-	struct progress *progress = context;
-	struct timespec now;
-	const int percent = (int)((double)done * 100 / (double)(total ? total : 1));
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	const double seconds = (double)(now.tv_sec - progress->start.tv_sec) +
-			       (double)(now.tv_nsec - progress->start.tv_nsec) / 1e9;
-	if (percent == progress->percent || seconds < 0.5)
-		return;
-	progress->percent = percent;
-	fprintf(stderr, "\rheapfs: reading %s: %d %%, %.0f MB/s ", progress->name, percent,
-		(double)done / 1e6 / seconds);
-}
-
-/* A file, open with all its heaps. */
-struct opened {
-	struct container container;
-	struct mapping mapping;	/* empty where the option was not given */
-	struct hprof *hprofs;	/* one a part of the container */
-	struct notes notes;	/* about the dump, where it did not come in a trace */
-	struct heap *heaps;
-	struct loli profile;	/* instead of heaps, where the file is one */
-	size_t hprof_count;
-	unsigned heap_count;
-};
-
-static void close_dump(struct opened *opened)
-{
-	for (unsigned i = 0; i < opened->heap_count; i++)
-		heap_close(&opened->heaps[i]);
-	free(opened->heaps);
-	for (size_t i = 0; i < opened->hprof_count; i++)
-		hprof_close(&opened->hprofs[i]);
-	free(opened->hprofs);
-	loli_close(&opened->profile);
-	mapping_close(&opened->mapping);
-	notes_free(&opened->notes);
-	container_close(&opened->container);
-}
-
-static unsigned dumps_of(const struct hprof *hprof)
-{
-	return hprof->dump_count ? (unsigned)hprof->dump_count : 1;
-}
-
-static int no_memory(const struct options *options)
-{
-	fprintf(stderr, "heapfs: %s: %s\n", options->dump, strerror(ENOMEM));
-	return -1;
-}
-
-/* All heap dumps of the file, or the one that is wanted. */
-static int open_heaps(struct opened *opened, const struct options *options, unsigned number, struct progress *progress)
-{
-	const struct heap_options heap_options = { .threads = core_count(),
-						   .mapping = options->mapping ? &opened->mapping : NULL,
-						   .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
-						   .context = progress };
-	unsigned total = 0, before = 0;
-	for (size_t i = 0; i < opened->hprof_count; i++)
-		total += dumps_of(&opened->hprofs[i]);
-	if (number > total) {
-		fprintf(stderr, "heapfs: %s: dump=%u: the file holds %u\n", options->dump, number, total);
-		return -1;
-	}
-	opened->heaps = calloc(number ? 1 : total, sizeof *opened->heaps);
-	if (!opened->heaps)
-		return no_memory(options);
-	for (size_t i = 0; i < opened->hprof_count; i++)
-		for (unsigned j = 0; j < dumps_of(&opened->hprofs[i]); j++) {
-			if (number && before++ + 1 != number)
-				continue;
-			if (heap_open(&opened->heaps[opened->heap_count], &opened->hprofs[i], j, &heap_options))
-				return no_memory(options);
-			opened->heap_count++;
-		}
-	return 0;
-}
-
-/* The records of each part. One that cannot be read is passed over where there are others. */
-static int open_hprofs(struct opened *opened, const struct options *options)
-{
-	struct container *container = &opened->container;
-	char error[PATH_MAX + 512] = "";
-	opened->hprofs = calloc(container->part_count, sizeof *opened->hprofs);
-	if (!opened->hprofs)
-		return no_memory(options);
-	for (size_t i = 0; i < container->part_count; i++) {
-		struct part *part = &container->parts[i];
-		struct hprof *hprof = &opened->hprofs[opened->hprof_count];
-		struct notes *notes = part->dump ? &part->dump->notes : &opened->notes;
-		if (hprof_open(hprof, part_input(container, part), notes, error, sizeof error)) {
-			notes_add(&container->notes, "a dump that cannot be read", NOTE_NO_OFFSET, part_input(container, part)->size,
-				  "%s", error);
-			continue;
-		}
-		hprof->traced = part->dump;
-		opened->hprof_count++;
-		if (!hprof->segment_count)
-			notes_add(notes, "there is no heap in this file", part_input(container, part)->size, 0, NULL);
-	}
-	if (!opened->hprof_count)
-		fprintf(stderr, "heapfs: %s\n", error);
-	return opened->hprof_count ? 0 : -1;
-}
-
-/* Says everything that is not as it should be. How much that is. */
-static size_t print_notes(const struct options *options, const char *about, const struct notes *notes)
-{
-	char line[512];
-	for (size_t i = 0; i < notes->count; i++)
-		fprintf(stderr, "heapfs: %s: %s%s\n", options->dump, about, note_format(&notes->list[i], line, sizeof line));
-	return notes->count;
-}
-
-static size_t print_all_notes(const struct opened *opened, const struct options *options)
-{
-	size_t count = print_notes(options, "", &opened->container.notes);
-	if (opened->container.loli)
-		count += print_notes(options, "", &opened->notes);
-	for (size_t i = 0; i < opened->hprof_count; i++) {
-		const struct hprof *hprof = &opened->hprofs[i];
-		char about[32] = "";
-		if (opened->hprof_count > 1)
-			snprintf(about, sizeof about, "process %u: ", hprof->traced->pid);
-		count += print_notes(options, about, hprof->notes);
-	}
-	return count;
-}
-
-/* What the file holds: heaps, or a profile. */
-static int open_contents(struct opened *opened, const struct options *options, const struct settings *settings,
-			 struct progress *progress)
-{
-	char error[PATH_MAX + 512] = "";
-	if (opened->container.loli) {
-		if (options->dump_number || options->pid || options->mapping) {
-			fprintf(stderr, "heapfs: %s: %s= is for heap dumps, and this is a native profile\n", options->dump,
-				options->dump_number ? "dump" : options->pid ? "pid" : "mapping");
-			return -1;
-		}
-		if (!loli_open(&opened->profile, &opened->container.in, &opened->notes, &settings->loli, error, sizeof error))
-			return 0;
-		fprintf(stderr, "heapfs: %s\n", error);
-		return -1;
-	}
-	if (options->time || options->so_base || options->symbol_count) {
-		fprintf(stderr, "heapfs: %s: %s= is for native profiles (.loli), and this is a heap dump\n", options->dump,
-			options->time ? "time" : options->so_base ? "so_base" : "symbols");
-		return -1;
-	}
-	const int rc = open_hprofs(opened, options);
-	return rc ? rc : open_heaps(opened, options, settings->dump, progress);
-}
-
-static int open_dump(struct opened *opened, const struct options *options, const struct settings *settings)
-{
-	char error[PATH_MAX + 512];
-	struct progress progress = { .name = options->dump, .percent = -1 };
-	const struct container_options container_options = {
-		.tmpdir = options->tmpdir, .unpacked = options->unpacked, .only_pid = options->pid != NULL,
-		.pid = settings->pid, .threads = core_count(), .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
-		.context = &progress,
-	};
-	memset(opened, 0, sizeof *opened);
-	opened->container.in.fd = -1; /* none yet */
-	notes_init(&opened->notes);
-	clock_gettime(CLOCK_MONOTONIC, &progress.start);
-	int rc = options->mapping ? mapping_open(&opened->mapping, options->mapping, error, sizeof error) : 0;
-	if (!rc)
-		rc = container_open(&opened->container, options->dump, &container_options, error, sizeof error);
-	if (progress.percent >= 0)
-		fputs("\r\033[K", stderr);
-	if (rc) {
-		fprintf(stderr, "heapfs: %s\n", error);
-		return -1;
-	}
-	rc = open_contents(opened, options, settings, &progress);
-	if (progress.percent >= 0)
-		fputs("\r\033[K", stderr);
-	if (rc)
-		return -1;
 	struct input *in = &opened->container.in;
-	if (atomic_load(&in->good_end) < in->size) {
-		fprintf(stderr, "heapfs: %s: the file was cut while it was being read\n", options->dump);
+	if (opened_open(opened, &settings->open))
+		return -1;
+	*source = (struct tree_source){ .in = in, .container = opened->container.description,
+					.notes = &opened->container.notes,
+					.profile = opened->container.loli ? &opened->profile : NULL };
+	if (settings->tree.since_given && !source->profile) {
+		fprintf(stderr, "heapfs: %s: baseline_time= is for native profiles (.loli), and this is a heap dump\n",
+			settings->open.path);
 		return -1;
 	}
-	if (atomic_load(&in->bad_count))
-		notes_add(&opened->container.notes, "the disk could not give some of the file",
-			  atomic_load(&in->bad_pages[0]), 0, "%u pages", atomic_load(&in->bad_count));
-	if (print_all_notes(opened, options) && options->strict) {
-		fprintf(stderr, "heapfs: %s: not mounted, since --strict was given\n", options->dump);
+	if (!settings->baseline.path)
+		return 0;
+	settings->baseline.base = input_next_base(in);
+	if (opened_open(baseline, &settings->baseline))
+		return -1;
+	if (baseline->container.loli != opened->container.loli) {
+		fprintf(stderr, "heapfs: %s is %s, and %s %s: they cannot be compared\n", settings->open.path,
+			opened->container.loli ? "a native profile" : "a heap dump", settings->baseline.path,
+			opened->container.loli ? "a heap dump" : "a native profile");
 		return -1;
 	}
+	input_put_beside(in, &baseline->container.in);
+	source->baseline = baseline->heaps;
+	source->baseline_profile = baseline->container.loli ? &baseline->profile : NULL;
 	return 0;
-}
-
-static bool same_dump(const void *context)
-{
-	const struct opened *opened = context;
-	if (opened->container.loli)
-		return loli_same(&opened->profile);
-	for (unsigned i = 0; i < opened->heap_count; i++)
-		if (!heap_same(&opened->heaps[i]))
-			return false;
-	return true;
 }
 
 static int run(struct fuse_args *args, const struct options *options)
@@ -520,7 +367,8 @@ static int run(struct fuse_args *args, const struct options *options)
 	struct served served = { .tree = NULL };
 	struct settings settings;
 	struct mount_point point;
-	struct opened opened;
+	struct opened opened = { .heap_count = 0 }, baseline = { .heap_count = 0 };
+	struct tree_source source;
 	if (parse_values(options, &settings) || add_mount_options(args, options->dump))
 		return EXIT_USAGE;
 	served.readdirplus = settings.readdirplus;
@@ -538,13 +386,8 @@ static int run(struct fuse_args *args, const struct options *options)
 		fprintf(stderr, "heapfs: %s\n", error);
 		goto out_session;
 	}
-	if (!open_dump(&opened, options, &settings)) {
-		struct input *in = &opened.container.in;
-		const struct tree_source source = { in, opened.container.description, &opened.container.notes,
-						    opened.container.loli ? &opened.profile : NULL };
-		served.in = in;
-		in->same_context = &opened;
-		in->same = same_dump;
+	if (!open_source(&opened, &baseline, &settings, &source)) {
+		served.in = &opened.container.in;
 		served.tree = tree_open(&source, opened.heaps, opened.heap_count, &settings.tree);
 		if (served.tree) {
 			status = mount_serve(session, &point, &settings.mount);
@@ -553,7 +396,8 @@ static int run(struct fuse_args *args, const struct options *options)
 			fprintf(stderr, "heapfs: %s\n", strerror(ENOMEM));
 		}
 	}
-	close_dump(&opened);
+	opened_close(&baseline);
+	opened_close(&opened);
 	mount_point_close(&point);
 out_session:
 	fuse_session_destroy(session);
@@ -600,6 +444,10 @@ int main(int argc, char **argv)
 	free(options.dominators);
 	free(options.time);
 	free(options.so_base);
+	free(options.baseline);
+	free(options.baseline_dump);
+	free(options.baseline_time);
+	free(options.skip_root_levels);
 	for (size_t i = 0; i < options.symbol_count; i++)
 		free(options.symbols[i]);
 	free(options.symbols);

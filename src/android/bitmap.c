@@ -308,7 +308,7 @@ static int read_traced(struct bitmaps *bitmaps)
 		const struct trace_picture *from = &traced->pictures[i];
 		struct picture *picture = &bitmaps->traced[i];
 		*picture = (struct picture){ .pointer = pointer_in(from->name), .number = (uint32_t)i, .len = from->len,
-					     .offset = from->offset - in->base };
+					     .offset = from->offset - in->start };
 		picture_head(in->data + picture->offset, from->len, &picture->head);
 	}
 	bitmaps->traced_count = (uint32_t)count;

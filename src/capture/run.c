@@ -113,28 +113,22 @@ static enum run_end follow(const struct run *run, pid_t pid, struct stream strea
 	}
 }
 
-/* Starts it; the ends of the pipes that it writes to are closed here. An errno value. */
-static int start(const struct run *run, pid_t *pid, struct stream streams[2])
+/* Starts it, with what it writes going to these descriptors. An errno value. */
+static int spawn(const char *const *argv, int out, int errors, pid_t *pid)
 {
-	int out[2] = { -1, -1 }, errors[2] = { -1, -1 };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t defaults, none;
-	int rc;
-	if ((run->fd <= 0 && pipe2(out, O_CLOEXEC)) || ((run->apart || run->fd > 0) && pipe2(errors, O_CLOEXEC))) {
-		rc = errno;
-		goto out;
-	}
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
 	sigemptyset(&none);
-	rc = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	int rc = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	if (!rc)
-		rc = posix_spawn_file_actions_adddup2(&actions, run->fd > 0 ? run->fd : out[1], STDOUT_FILENO);
+		rc = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	if (!rc)
-		rc = posix_spawn_file_actions_adddup2(&actions, errors[1] >= 0 ? errors[1] : out[1], STDERR_FILENO);
+		rc = posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
 	if (!rc)
 		rc = posix_spawnattr_setflags(&attributes,
 					      POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -145,10 +139,21 @@ static int start(const struct run *run, pid_t *pid, struct stream streams[2])
 	if (!rc)
 		rc = posix_spawnattr_setsigmask(&attributes, &none);
 	if (!rc)
-		rc = posix_spawnp(pid, run->argv[0], &actions, &attributes, (char *const *)(uintptr_t)run->argv, environ);
+		rc = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
-out:
+	return rc;
+}
+
+/* Starts it, with pipes that are read from `streams`. An errno value. */
+static int start(const struct run *run, pid_t *pid, struct stream streams[2])
+{
+	int out[2] = { -1, -1 }, errors[2] = { -1, -1 };
+	int rc = 0;
+	if ((run->fd <= 0 && pipe2(out, O_CLOEXEC)) || ((run->apart || run->fd > 0) && pipe2(errors, O_CLOEXEC)))
+		rc = errno;
+	else
+		rc = spawn(run->argv, run->fd > 0 ? run->fd : out[1], errors[1] >= 0 ? errors[1] : out[1], pid);
 	for (unsigned i = 0; i < 2; i++) {
 		int *ends = i ? errors : out;
 		if (ends[1] >= 0)
@@ -158,6 +163,12 @@ out:
 			fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	}
 	return rc;
+}
+
+static void reap(pid_t pid, siginfo_t *info)
+{
+	while (waitid(P_PID, (id_t)pid, info, WEXITED) && errno == EINTR)
+		continue;
 }
 
 int run_program(const struct run *run, struct output *output)
@@ -183,8 +194,7 @@ int run_program(const struct run *run, struct output *output)
 			output->status = errno;
 		if (output->end != RUN_EXITED)
 			end_group(pid);
-		while (waitid(P_PID, (id_t)pid, &info, WEXITED) && errno == EINTR)
-			continue;
+		reap(pid, &info);
 		if (output->end == RUN_EXITED) {
 			output->end = info.si_code == CLD_EXITED ? RUN_EXITED : RUN_KILLED;
 			output->status = info.si_status;
@@ -206,6 +216,29 @@ void output_free(struct output *output)
 	free(output->data);
 	free(output->errors);
 	*output = (struct output){ .data = NULL };
+}
+
+pid_t run_background(const char *const *argv)
+{
+	const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	pid_t pid = 0;
+	if (null < 0)
+		return 0;
+	if (spawn(argv, null, null, &pid))
+		pid = 0;
+	close(null);
+	return pid;
+}
+
+void run_reap(pid_t pid, int ms)
+{
+	const int64_t end = clock_ms() + ms;
+	siginfo_t info;
+	while (!has_ended(pid) && clock_left(end))
+		poll(NULL, 0, 10);
+	if (!has_ended(pid))
+		end_group(pid);
+	reap(pid, &info);
 }
 
 const char *run_reason(const struct output *output, char *text, size_t size)

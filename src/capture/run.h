@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum run_end {
 	RUN_EXITED,	/* `status` is what it exited with */
@@ -50,6 +51,14 @@ struct output {
 /* Runs it. 0 if it exited with 0, else -1; `output` tells all, and is to be freed with output_free() either way. */
 int run_program(const struct run *run, struct output *output);
 void output_free(struct output *output);
+
+/*
+ * A program that goes on by itself, without input or output, and in a process group of its own. Its process id, or 0 where
+ * it cannot be started. run_reap() waits so long, in ms, for its end, then ends it. Where the program may be left by a
+ * signal meanwhile, that goes into the list of stop.h.
+ */
+pid_t run_background(const char *const *argv);
+void run_reap(pid_t pid, int ms);
 
 /* Why it did not exit with 0, as a message: "no answer within 10 s". In `text`, which is returned. */
 const char *run_reason(const struct output *output, char *text, size_t size);

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
 static int pipe_ends[2] = { -1, -1 };
 static volatile sig_atomic_t came;
+static _Atomic bool flag;
 static bool undoing;	/* a function of the list is being called */
 
 static struct undo {
@@ -23,6 +25,7 @@ static void on_signal(int number)
 	const int error = errno;
 	if (!came)
 		came = number;
+	atomic_store(&flag, true);
 	const ssize_t written = write(pipe_ends[1], "", 1);
 	(void)written; /* a full pipe can be read, too, which is all it is for */
 	errno = error;
@@ -54,10 +57,16 @@ int stop_signal(void)
 	return undoing ? 0 : came;
 }
 
+const _Atomic bool *stop_flag(void)
+{
+	return &flag;
+}
+
 void stop_taken(void)
 {
 	char bytes[64];
 	came = 0;
+	atomic_store(&flag, false);
 	while (read(pipe_ends[0], bytes, sizeof bytes) > 0)
 		continue;
 }

@@ -22,6 +22,8 @@ int stop_install(void);
 int stop_fd(void);
 /* The signal that came, 0 if none did, and while the list is worked off. */
 int stop_signal(void);
+/* Set when a signal comes, for those who cannot wait in poll(). */
+const _Atomic bool *stop_flag(void);
 /* That signal was what was waited for (a recording is to end): from now on another one stops what is done. */
 void stop_taken(void);
 /* Waits so long, in ms. False at once when a signal came. */

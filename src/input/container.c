@@ -51,6 +51,7 @@ static int take_spill(const struct opening *opening, struct spill *spill)
 	if (input_open_unpacked(&unpacked, &container->in, spill->fd))
 		return fail(opening, strerror(errno));
 	spill->fd = -1;
+	unpacked.base = container->in.base;
 	input_close(&container->in);
 	container->in = unpacked;
 	input_guard(&container->in);
@@ -248,6 +249,7 @@ int container_open(struct container *container, const char *path, const struct c
 	notes_init(&container->notes);
 	if (input_open(&container->in, path, error, error_size))
 		return -1;
+	container->in.base = options->base;
 	/* From here on a cut file is answered, not died of. */
 	input_guard(&container->in);
 	for (unsigned depth = 0; depth <= DEPTH_MOST; depth++) {

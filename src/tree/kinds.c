@@ -197,5 +197,8 @@ const struct kind_row kinds[KIND_COUNT] = {
 				  .job = profile_job },
 	[KIND_SCREENSHOTS] = { FOLDER, KEY_PROFILE, "screenshots", KIND_ROOT, has_profile, .list = list_screenshots,
 			       .lookup = lookup_screenshot, .job = profile_job },
+	/* What has changed. */
+	[KIND_DIFF] = { FOLDER, KEY_DIFF, "diff", KIND_ROOT, has_baseline },
+	[KIND_PROFILE_DIFF] = { FOLDER, KEY_PROFILE, "diff", KIND_ROOT, has_profile_baseline },
 	[KIND_SCREENSHOT] = { FILE_, KEY_PROFILE, .bytes = screenshot_bytes, .job = profile_job },
 };

@@ -143,6 +143,13 @@ enum kind {
 	KIND_CALLSTACK_FILE,
 	KIND_SCREENSHOTS,
 	KIND_SCREENSHOT,
+	/* diff/ of heap dumps; of native profiles. */
+	KIND_DIFF,
+	KIND_DIFF_FILE,
+	KIND_DIFF_FOLDER,
+	KIND_DIFF_TEXT,
+	KIND_DIFF_LINK,
+	KIND_PROFILE_DIFF,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -156,6 +163,7 @@ enum key_type {
 	KEY_CLASS_PART,	/* class number << 21 | number of a part of it */
 	KEY_ROOTS,	/* dump number << 8 | root tag */
 	KEY_ROOTS_PART,	/* the same << 21 | number of a part */
+	KEY_DIFF,	/* an ordinal of a comparison with a baseline, of which there is one */
 	KEY_PROFILE	/* an ordinal of a native profile, of which there is one, without heaps */
 };
 #define PART_BITS 21
@@ -278,7 +286,8 @@ struct tree {
 	bool several_files;	/* the dumps are of more than one HPROF file */
 	struct tree_options options;
 	struct tree_dump *dumps;
-	unsigned dump_count;
+	unsigned dump_count;	/* that are shown; the baseline stands behind them */
+	struct tree_dump *baseline; /* or NULL */
 	mode_t mode;		/* of files: the dump file's bits for reading */
 	uid_t owner;
 	gid_t group;
@@ -353,6 +362,9 @@ void member_title(struct text *text, const struct member *member);
 
 /* info.c */
 extern const struct pages_ops info_pages;
+
+/* diff.c */
+bool has_baseline(const struct node *node), has_profile_baseline(const struct node *node);
 
 /* top.c */
 extern const struct pages_ops readme_pages;
