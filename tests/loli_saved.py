@@ -6,6 +6,11 @@
 #   loli_saved.py TOOLS smaps PROFILE        prints a text like /proc/PID/smaps that has the profile's mappings
 #   loli_saved.py TOOLS compare PROFILE OURS prints what differs, then how many things were compared
 #   loli_saved.py TOOLS all STREAM OURS      likewise, of a capture that keeps freed records, against the agent's stream
+#   loli_saved.py TOOLS cut STREAM REPLAY SMAPS FOLDER
+#                                            runs REPLAY on the stream cut behind every packet, and inside each
+import os
+import struct
+import subprocess
 import sys
 
 tools, what, name = sys.argv[1:4]
@@ -80,11 +85,49 @@ def compare_all(stream, ours):
     same('all frees', dict(ours['frees']), latest)
 
 
+def borders(stream):
+    at = [0]
+    while at[-1] < len(stream):
+        at.append(at[-1] + 4 + struct.unpack_from('<I', stream, at[-1])[0])
+    return at
+
+
+def compare_cut(stream, replay, smaps, folder):
+    packets, _ = agent_decode.decode(stream)
+    part, saved = os.path.join(folder, 'cut.agentstream'), os.path.join(folder, 'cut.loli')
+    records, latest, freed = [], {}, 0
+    ends = borders(stream)
+    same('borders', len(ends), len(packets) + 1)
+    for k, end in enumerate(ends):
+        if k:
+            for message in packets[k - 1][3]:
+                if message[0] == 'free':
+                    latest[message[2]] = max(latest.get(message[2], 0), message[1])
+                    freed += 1
+                else:
+                    records.append((message[2], message[3], message[4], message[5]))
+        live = [record for record in records if record[0] >= latest.get(record[3], 0)]
+        # Also inside the next packet: in its size, behind it, or one byte before its end.
+        inside = [end + (2, 9, ends[k + 1] - end - 1)[k % 3]] if k < len(packets) else []
+        for size in [end] + inside:
+            with open(part, 'wb') as file:
+                file.write(stream[:size])
+            said = subprocess.run([replay, part, smaps, saved], check=True, stdout=subprocess.PIPE, text=True).stdout
+            told = dict(line.split(' ', 1) for line in said.splitlines())
+            same('cut at %d' % size, [int(told[key]) for key in ('packets', 'allocs', 'frees', 'damaged', 'repeated', 'cut')],
+                 [k, len(records), freed, 0, 0, int(size != end)])
+            profile = read(saved)
+            same('records, cut at %d' % size, [record[1:5] for record in profile['records']], live)
+            same('frees, cut at %d' % size, dict(profile['frees']), latest)
+
+
 if what == 'smaps':
     sys.stdout.write(smaps(read(name)))
     sys.exit()
 if what == 'compare':
     compare(read(name), read(sys.argv[1]))
-else:
+elif what == 'all':
     compare_all(open(name, 'rb').read(), read(sys.argv[1]))
+else:
+    compare_cut(open(name, 'rb').read(), *sys.argv[1:4])
 print('%d compared' % compared)
