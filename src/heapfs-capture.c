@@ -173,6 +173,10 @@ static int parse(int argc, char **argv, struct capture_options *options)
 		say("too many arguments; see heapfs-capture --help");
 		right = false;
 	}
+	if (right && options->pixels_for && (options->mount || options->no_gc || options->no_pixels)) {
+		say("--pixels-for goes without --mount, --no-gc and --no-pixels");
+		right = false;
+	}
 	options->target = optind < argc ? argv[optind] : NULL;
 	return right ? 0 : 1 + CAPTURE_USAGE;
 }
@@ -200,7 +204,8 @@ int main(int argc, char **argv)
 		say("signals: %s", strerror(errno));
 		return CAPTURE_FAILED;
 	}
-	const int status = options.jvm ? capture_jvm(&options) : capture_app(&options);
+	const int status = options.jvm ? capture_jvm(&options) : options.pixels_for ? capture_pixels(&options) :
+			   capture_app(&options);
 	const int number = stop_signal();
 	undo_all();
 	step_end();

@@ -30,7 +30,7 @@ static void undo_trigger(void *context)
 }
 
 /* The path of a socket is short, so it goes through the descriptor of its folder. */
-static int connect_to(const struct process *process, int folder)
+static int connect_to(const struct local_process *process, int folder)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -46,7 +46,7 @@ static int connect_to(const struct process *process, int folder)
 }
 
 /* Asks until it listens. The socket, or -1 with what went wrong in `text`. */
-static int ask(const struct process *process, struct trigger *trigger, char *text, size_t size)
+static int ask(const struct local_process *process, struct trigger *trigger, char *text, size_t size)
 {
 	int sock = connect_to(process, trigger->folder);
 	if (sock >= 0)
@@ -138,7 +138,7 @@ static bool receive(int sock, bool (*watch)(void *, const char *, size_t), void 
 	}
 }
 
-int attach_command(const struct process *process, const char *command, const char *const arguments[3],
+int attach_command(const struct local_process *process, const char *command, const char *const arguments[3],
 		   bool (*watch)(void *context, const char *data, size_t len), void *context, char *text, size_t size)
 {
 	char request[8192];

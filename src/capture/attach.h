@@ -16,7 +16,7 @@
  * Has a command carried out. Meanwhile `watch` is called about each 200 ms; false ends it. The text of the answer goes to
  * `text`, NUL-terminated and cut to its size. 0 if the VM says that it succeeded, else -1, and `text` says why.
  */
-int attach_command(const struct process *process, const char *command, const char *const arguments[3],
+int attach_command(const struct local_process *process, const char *command, const char *const arguments[3],
 		   bool (*watch)(void *context, const char *data, size_t len), void *context, char *text, size_t size);
 
 #endif

@@ -35,4 +35,7 @@ struct capture_options {
 int capture_app(const struct capture_options *options);
 /* A heap dump of a Java VM on this machine. */
 int capture_jvm(const struct capture_options *options);
+/* Pictures for a dump that was made before. */
+int capture_pixels(const struct capture_options *options);
+
 #endif

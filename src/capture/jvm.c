@@ -10,6 +10,7 @@
 #include "capture/attach.h"
 #include "capture/capture.h"
 #include "capture/clock.h"
+#include "capture/mounting.h"
 #include "capture/process.h"
 #include "capture/run.h"
 #include "capture/say.h"
@@ -34,7 +35,7 @@
 
 struct jvm {
 	const struct capture_options *options;
-	struct process process;
+	struct local_process process;
 	int parent, folder;	/* descriptors: the folder that the VM writes to, and the one that holds it */
 	char name[NAME_MAX + 1]; /* of the folder */
 	char *seen;		/* the dump's path as the VM sees it */
@@ -88,11 +89,8 @@ static int place_folder(struct jvm *jvm)
 	char *output = strdup(jvm->options->output), *base = strdup(jvm->options->output);
 	char *beside = output ? realpath(dirname(output), NULL) : NULL;
 	int rc = -1;
-	struct stat st;
 	if (!beside || !base) {
 		say("%s: %s", jvm->options->output, strerror(errno));
-	} else if (!lstat(jvm->options->output, &st)) {
-		say("%s: is there already; it is not overwritten", jvm->options->output);
 	} else if (access(beside, W_OK | X_OK)) {
 		say("%s: cannot be written: %s", jvm->options->output, strerror(errno));
 	} else {
@@ -121,7 +119,7 @@ static bool is_program(const char *path)
 }
 
 /* To be freed; NULL where there is none. */
-static char *find_jcmd(const struct process *process)
+static char *find_jcmd(const struct local_process *process)
 {
 	char *path = NULL, exe[64], real[PATH_MAX];
 	const char *home = getenv("JAVA_HOME");
@@ -340,7 +338,11 @@ int capture_jvm(const struct capture_options *options)
 	struct jvm jvm = { .options = options, .parent = -1, .folder = -1, .undo = -1 };
 	int rc = -1;
 	char *jcmd = NULL;
-	if (process_open(&jvm.process, options->jvm))
+	if (!options->output) {
+		say("where to write to (-o)? See heapfs-capture --help");
+		return CAPTURE_USAGE;
+	}
+	if (temp_absent(options->output) || process_open(&jvm.process, options->jvm))
 		goto out;
 	if (!jvm.process.hotspot && !jvm.process.openj9) {
 		say("process %d (%s) is no Java VM: it has no libjvm.so", (int)jvm.process.pid, jvm.process.name);
@@ -366,5 +368,7 @@ out:
 	free(jvm.seen);
 	free(jcmd);
 	process_close(&jvm.process);
+	if (!rc && options->mount)
+		return mount_captured(options->output, options->mount);
 	return rc ? CAPTURE_FAILED : CAPTURE_DONE;
 }

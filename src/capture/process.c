@@ -25,7 +25,7 @@ static FILE *open_proc(pid_t pid, const char *name)
 }
 
 /* Of "Uid:", "Gid:", "NSpid:", "SigCgt:" see proc(5). Without NSpid (Linux before 4.1) it has one id only. */
-static bool read_status(struct process *process)
+static bool read_status(struct local_process *process)
 {
 	FILE *file = open_proc(process->pid, "status");
 	char line[512];
@@ -50,7 +50,7 @@ static bool read_status(struct process *process)
 	return true;
 }
 
-static bool read_maps(struct process *process)
+static bool read_maps(struct local_process *process)
 {
 	FILE *file = open_proc(process->pid, "maps");
 	char *line = NULL;
@@ -68,7 +68,7 @@ static bool read_maps(struct process *process)
 }
 
 /* The same folder is not enough: something else may be mounted below it. */
-static bool same_files(const struct process *process)
+static bool same_files(const struct local_process *process)
 {
 	char theirs[64];
 	struct stat a, b;
@@ -78,7 +78,7 @@ static bool same_files(const struct process *process)
 	return !fstat(process->root, &a) && !stat("/", &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void say_whose(const struct process *process)
+static void say_whose(const struct local_process *process)
 {
 	const struct passwd *user = getpwuid(process->uid);
 	char number[24];
@@ -91,12 +91,12 @@ static void say_whose(const struct process *process)
 		    "and is best captured from the host", (int)process->pid, process->name);
 }
 
-int process_open(struct process *process, const char *pid)
+int process_open(struct local_process *process, const char *pid)
 {
 	char *end, path[64];
 	errno = 0;
 	const long number = strtol(pid, &end, 10);
-	*process = (struct process){ .root = -1 };
+	*process = (struct local_process){ .root = -1 };
 	if (*pid < '0' || *pid > '9' || *end || errno || number < 1 || number > INT32_MAX) {
 		say("--jvm %s: must be the id of a process, as ps and jps print it", pid);
 		return -1;
@@ -116,20 +116,20 @@ int process_open(struct process *process, const char *pid)
 	return 0;
 }
 
-void process_close(struct process *process)
+void process_close(struct local_process *process)
 {
 	if (process->root >= 0)
 		close(process->root);
 	process->root = -1;
 }
 
-int process_folder(const struct process *process, const char *path)
+int process_folder(const struct local_process *process, const char *path)
 {
 	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	return (int)syscall(SYS_openat2, process->root, path, &how, sizeof how);
 }
 
-bool process_act_as(const struct process *process, bool as)
+bool process_act_as(const struct local_process *process, bool as)
 {
 	if (getuid() || process->uid == getuid())
 		return true;
@@ -138,7 +138,7 @@ bool process_act_as(const struct process *process, bool as)
 	return !setegid(process->gid) && !seteuid(process->uid);
 }
 
-bool process_may_write(const struct process *process, const char *folder)
+bool process_may_write(const struct local_process *process, const char *folder)
 {
 	int status = 1;
 	if (process->uid == geteuid())

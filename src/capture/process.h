@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct process {
+struct local_process {
 	pid_t pid;
 	pid_t inner;		/* its id in its own namespace of processes */
 	uid_t uid;		/* effective ones */
@@ -24,19 +24,19 @@ struct process {
 };
 
 /* 0, or -1 after a message that says what is missing. To be closed in both cases. */
-int process_open(struct process *process, const char *pid);
-void process_close(struct process *process);
+int process_open(struct local_process *process, const char *pid);
+void process_close(struct local_process *process);
 
 /* A folder as the process sees it, as a descriptor of O_PATH; -1 with errno. */
-int process_folder(const struct process *process, const char *path);
+int process_folder(const struct local_process *process, const char *path);
 
 /*
  * Takes on the rights of the process's user for what follows, where we are root and it is not, and with `false` gives them
  * back. One of them must follow the other. False if it cannot be.
  */
-bool process_act_as(const struct process *process, bool as);
+bool process_act_as(const struct local_process *process, bool as);
 
 /* Can its user make files in a folder of ours? */
-bool process_may_write(const struct process *process, const char *folder);
+bool process_may_write(const struct local_process *process, const char *folder);
 
 #endif

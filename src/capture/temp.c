@@ -51,6 +51,15 @@ static int make(struct temp *temp)
 	return -1;
 }
 
+int temp_absent(const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) && errno == ENOENT)
+		return 0;
+	say("%s: %s; name another file, or remove it", path, strerror(EEXIST));
+	return -1;
+}
+
 int temp_open(struct temp *temp, const char *target, bool folder)
 {
 	*temp = (struct temp){ .folder = folder, .target = strdup(target), .undo = -1 };

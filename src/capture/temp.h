@@ -18,6 +18,8 @@ struct temp {
 	int undo;		/* of stop.h; -1 when it has its name */
 };
 
+/* Nothing of that name is there, which is best said before anything is done: 0, or -1 after a message. */
+int temp_absent(const char *path);
 /* An empty file, readable by the owner only, or with `folder` a folder. 0, or -1 after a message. */
 int temp_open(struct temp *temp, const char *target, bool folder);
 /* A folder below $TMPDIR, or /tmp, that never stays. 0, or -1 after a message. */
