@@ -26,10 +26,12 @@ adb nodaemon server >"$tmp/adb.log" 2>&1 &
 started="$started $!"
 until_true adb start-server >/dev/null 2>&1 || { echo "Bail out! the adb server does not start"; exit 1; }
 
-# tool DEVICE NAME: a program of a device's shell, from standard input. It finds this machine's programs.
+# tool DEVICE NAME: a program of a device's shell, from standard input. It finds this machine's programs; with a file
+# slow.NAME in the device's folder it waits so many seconds first.
 tool() {
 	{
-		printf '#!/bin/sh\nPATH=$host_path\n'
+		# shellcheck disable=SC2016 # the device's shell expands it
+		printf '#!/bin/sh\nPATH=$host_path\n[ ! -e "$device/slow.%s" ] || sleep "$(cat "$device/slow.%s")"\n' "$2" "$2"
 		cat
 	} >"$1/bin/$2"
 	chmod +x "$1/bin/$2"
