@@ -280,11 +280,83 @@ run env PATH=/nonexistent "$capture"
 is "no adb: status" "$rc" 1
 has "no adb: what to do" "$said" "adb is not there" "install Android's platform tools"
 
-### Pictures for a dump that was made before
+### Pictures for a dump that was made before: of the process that fits it best
 adb disconnect "$closed" >/dev/null
-was=$(sample android)
+was=$(sample sample) # Pixel 9, API level 35, com.example.app
+before=$(sample bitmaps-35-without)
+pack=$builddir/heapfs-pack
+sed -i 's/^\[ro.product.model\]: .*/[ro.product.model]: [Pixel 9]/; s/\(version.sdk\]: \).*/\1[35]/' "$tmp/dother/props"
+device_make "$tmp/dsame" 35
+sed -i 's,^\(\[ro.build.fingerprint\]: \).*,\1[google/tokay/tokay:15/AP4A.250205.002/12821496:user/release-keys],' "$tmp/dsame/props"
+cp "$before" "$tmp/dsame/heap.4821"
+cp "$pictures" "$tmp/dsame/heap.4821.png"
+device_start "$tmp/dsame"
+run "$capture" -q --pixels-for "$was"
+is "pixels for a dump: the choice: status" "$rc" 0
+has "pixels for a dump: what it is of" "$said" "$was is of com.example.app, on Pixel 9, API level 35"
+is "pixels for a dump: the choice, what fits best first" "$(cat "$tmp/stdout")" "$serial  Test 35, API level 35, same build
+  4821  com.example.app, same process
+  4900  com.example.app:remote, same package
+127.0.0.1:$(cat "$tmp/dother/port")  Pixel 9, API level 35, same model and Android version
+  4821  com.example.app, same process
+  4900  com.example.app:remote, same package
+$first  Test 36, API level 36, another device
+  4821  com.example.app, same process
+  4900  com.example.app:remote, same package
+   812  com.example.release
+  5000  com.android.settings"
+run "$capture" -q --pixels-for "$was" -o x.pftrace
+is "pixels for a dump, nobody chooses: status" "$rc" 2
+has "pixels for a dump, nobody chooses: what to pass" "$said" "which device? -s SERIAL and a process's name or id tell; --yes takes"
+run "$capture" -q --pixels-for "$was" -o x.pftrace --yes
+is "pixels for a dump, the best: status" "$rc" 0
+is "pixels for a dump: no collection of garbage" "$(asked "$tmp/dsame")" "dumpheap -b png 4821 FILE"
+is "pixels for a dump: nothing is left" "$(left)" ""
+run "$heapfs" x.pftrace "$mnt"
+has "pixels for a dump: there is no dump in it" "$said" "a Perfetto trace without a heap dump"
+# Traces can be put behind one another: with a dump of the same process there is something to mount.
+"$pack" "$before" --pid 4821 -o x.dump.pftrace
+cat x.dump.pftrace x.pftrace >x.both.pftrace
+sums() { find "$@" -maxdepth 1 -name '0x*' -exec md5sum {} + | sed 's, .*/, ,; s,-[^ .]*\.,.,' | sort; }
+mount_dump x.both.pftrace && sums "$mnt/bitmaps/trace" >"$tmp/came" && unmount
+mount_dump "$tmp/dsame/heap.4821.png" && sums "$mnt/bitmaps" "$mnt/bitmaps/refused" >"$tmp/expected" && unmount
+is "pixels for a dump: they are those of the second dump" "$(cat "$tmp/came")" "$(cat "$tmp/expected")"
+is "… all of them" "$(wc -l <"$tmp/came")" 12
+rm x.*
+
+sed -i '/^4821/d' "$tmp/dsame/processes"
+at_terminal "2 1" "$capture" -q --pixels-for "$was" -o x.pftrace
+has "pixels for a dump, chosen at a terminal" "$said" "   1  $serial  Test 35, API level 35, same build" "which device? [1]: 2" \
+	"   1    4821  com.example.app, same process"
+is "pixels for a dump, chosen at a terminal: that device" "$(asked "$tmp/dother")" "dumpheap -b png 4821 FILE"
+rm -f x.pftrace
+sed -i '/com.example.app/d' "$tmp/dsame/processes"
+echo late >"$tmp/dother/am.shape"
+cp "$pictures" "$tmp/dother/heap.4821.png"
+run "$capture" -q --pixels-for "$was" -o x.pftrace --yes
+is "pixels for a dump, the best device has no such process: the next one" "$rc $(wc -l <"$tmp/dother/am.args")" "0 3"
+rm -f x.pftrace
+run "$capture" -q -s "$serial" --pixels-for "$was" -o x.pftrace --yes
+is "pixels for a dump, it does not run: status" "$rc" 1
+has "pixels for a dump, it does not run: said" "$said" "com.example.app: no process of it runs on $serial; start the application"
+run "$capture" -q -s "$first" --pixels-for "$was" -o x.pftrace 5000
+has "pixels for a dump, of a process that was named" "$(asked "$tmp/d36")" "dumpheap -b png 5000 FILE"
+cp "$before" "$tmp/d36/heap.4821.png"
+run "$capture" -q -s "$first" --pixels-for "$was" -o x.pftrace 4821
+is "pixels for a dump, there are none: status" "$rc" 1
+has "pixels for a dump, there are none: said" "$said" "com.example.app: there was not a single picture: nothing is written"
+is "pixels for a dump, there are none: nothing is left" "$(left)$(ls)" ""
+
 run "$capture" -q --pixels-for "$was" -o x.hprof
 is "pixels for a dump, not as a trace: status" "$rc" 2
+has "pixels for a dump, not as a trace: said" "$said" "-o x.hprof: pictures alone are written as a Perfetto trace"
 run "$capture" -q --pixels-for "$(sample jvm)" -o x.pftrace
 is "pixels for a Java dump: status" "$rc" 1
+has "pixels for a Java dump: said" "$said" "it has no android.graphics.Bitmap"
+run "$capture" -q --pixels-for "$(sample bitmaps-24)" -o x.pftrace --yes
+is "pixels for a dump that has them: status" "$rc" 1
+has "pixels for a dump that has them: said" "$said" "before Android 8 (API level 26) the pixels are in the dump already"
+run "$capture" -q --pixels-for "$tmp/nothing" -o x.pftrace
+is "pixels for no dump: status" "$rc" 1
+has "pixels for no dump: said" "$said" "heapfs-capture: $tmp/nothing: cannot open: No such file"
 plan
