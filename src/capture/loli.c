@@ -347,14 +347,15 @@ static int save(struct session *session)
 
 /* --- one life after another --- */
 
-/* The process that there is now: the same one, or the next. 0 where none comes back. */
+/* The next process. 0 where none comes. */
 static uint32_t wait_for_return(struct session *session)
 {
 	int64_t late = clock_ms() + RETURN_MS;
 	late = late < session->end ? late : session->end;
 	step("waiting for %s to come back", session->device.name);
 	do {
-		if (loli_device_find(&session->device) > 0)
+		/* One that is about to end may still be listed. */
+		if (loli_device_find(&session->device) > 0 && session->device.selection.pid != session->life.pid)
 			return session->device.selection.pid;
 	} while (clock_left(late) && stop_sleep(RETRY_MS));
 	return 0;
@@ -383,9 +384,9 @@ static int live(struct session *session)
 	if (!connect_to_agent(session, CONNECT_MS)) {
 		if (*life->agent.problem)
 			say("%s: %s", session->device.name, life->agent.problem);
-		else if (!stop_signal() && clock_left(session->end))
-			say("%s: no agent answers at its port %d within %d s: is libloli.so in it (--agent), and has no other application "
-			    "it?", session->device.name, LOLI_AGENT_PORT, CONNECT_MS / 1000);
+		else if (!stop_signal())
+			say("%s: no agent answers at port %d of %s: is libloli.so in the application (--agent puts it there), and in no "
+			    "other one?", session->device.name, LOLI_AGENT_PORT, session->device.selection.adb.serial);
 		return -1;
 	}
 	for (;;) {
@@ -434,8 +435,9 @@ static int run_session(struct session *session)
 		end(&session->life);
 		if (rc <= 0)
 			return rc;
+		session->life.pid = pid;
 		const uint32_t now = wait_for_return(session);
-		if (!now || now == pid) {
+		if (!now) {
 			if (stop_signal())
 				stop_taken();
 			else if (clock_left(session->end))

@@ -338,7 +338,7 @@ bool loli_device_make_smaps(struct loli_device *device)
 {
 	struct output output;
 	device->made_smaps = true;
-	const int rc = call(device, "shell", "rm -f " SMAPS "; : >" SMAPS " && chmod 666 " SMAPS, ADB_SOON, 0, false, &output);
+	const int rc = call(device, "shell", "rm -f " SMAPS " && touch " SMAPS " && chmod 666 " SMAPS, ADB_SOON, 0, false, &output);
 	output_free(&output);
 	return !rc;
 }
