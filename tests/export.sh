@@ -206,6 +206,14 @@ rm -rf "$tmp/large.hprof" "$tmp/big.hprof" "$tmp/whole" "$tmp/full" "$tmp/TERM" 
 
 ### The same as the mount
 
+case $("$heapfs" --version) in
+*"without libfuse")
+	run "$heapfs" "$dump" "$tmp/mnt"
+	has "built without libfuse, it says so" "$rc $said" "1 " "cannot mount it" "--disable-mount" "use --export"
+	run "$heapfs" --help
+	has "built without libfuse, so does --help" "$rc $(cat "$tmp/stdout")" "0 " "cannot mount."
+	;;
+esac
 if [ "$can_mount" = no ]; then
 	skip "the same as the mount" "nothing can be mounted here"
 	plan
