@@ -27,12 +27,17 @@ static int checked(const struct exporter *exporter, uint64_t epoch, int rc)
 	return input_unharmed(exporter->in, epoch) ? rc : EIO;
 }
 
+static const char *program_of(const struct exporter *exporter)
+{
+	return exporter->program ? exporter->program : "heapfs";
+}
+
 static int say(const struct exporter *exporter, const char *path, int error)
 {
 	const char *why = error == EIO	 ? "the dump was cut or changed while it was being read, or its disk failed" :
 			  error == E2BIG ? "the dump has too many objects or references for graph/" :
 					   strerror(error);
-	fprintf(stderr, "heapfs: %s: %s: %s\n", exporter->dump, path, why);
+	fprintf(stderr, "%s: %s: %s: %s\n", program_of(exporter), exporter->dump, path, why);
 	return -1;
 }
 
@@ -112,17 +117,25 @@ int export_find(const struct exporter *exporter, const char *path, uint64_t *ino
 
 /* --- one file --- */
 
-/* Both results are errno values: of reading, and of writing. */
+static int attributes(const struct exporter *exporter, uint64_t ino, struct stat *st)
+{
+	const uint64_t epoch = input_begin();
+	return checked(exporter, epoch, tree_getattr(exporter->tree, ino, st));
+}
+
+/*
+ * Both results are errno values: of reading, and of writing. attributes() was asked before: finding a table's size notes
+ * where its rows are, without which each piece would be written from the table's beginning on.
+ */
 static int copy_file(const struct exporter *exporter, uint64_t ino, int fd, int *write_error)
 {
-	struct text text = { 0 };
 	size_t len = PIECE;
 	int rc = 0;
 	*write_error = 0;
 	for (uint64_t offset = 0; !rc && !*write_error && len == PIECE; offset += len) {
 		const uint64_t epoch = input_begin();
+		struct text text = { 0 };
 		uint64_t place;
-		text.len = 0;
 		rc = tree_read(exporter->tree, ino, offset, PIECE, &text, &place, &len);
 		/* The dump's own bytes are copied, or a large dump would all be mapped in the end. */
 		if (!rc && place != UINT64_MAX && len) {
@@ -132,8 +145,8 @@ static int copy_file(const struct exporter *exporter, uint64_t ino, int fd, int 
 		rc = checked(exporter, epoch, rc);
 		if (!rc)
 			*write_error = write_all(fd, text.data, len);
+		text_free(&text);
 	}
-	text_free(&text);
 	return rc;
 }
 
@@ -176,23 +189,24 @@ static int copy_names(const struct exporter *exporter, uint64_t ino, int fd, int
 
 int export_path(const struct exporter *exporter, const char *path, int fd, const char *name)
 {
+	struct stat st;
 	uint64_t ino;
 	int write_error = 0;
 	int rc = export_find(exporter, path, &ino);
 	if (rc == ENOENT) {
-		fprintf(stderr, "heapfs: %s: there is no %s in it; --export . lists what there is\n", exporter->dump, path);
+		fprintf(stderr, "%s: %s: there is no %s in it; heapfs --export . lists what there is\n", program_of(exporter),
+			exporter->dump, path);
 		return -1;
 	}
-	if (!rc) {
-		rc = copy_file(exporter, ino, fd, &write_error);
-		if (rc == EISDIR)
-			rc = copy_names(exporter, ino, fd, &write_error);
-	}
+	if (!rc)
+		rc = attributes(exporter, ino, &st);
+	if (!rc)
+		rc = (S_ISDIR(st.st_mode) ? copy_names : copy_file)(exporter, ino, fd, &write_error);
 	if (rc)
 		return say(exporter, path, rc);
 	if (!write_error)
 		return 0;
-	fprintf(stderr, "heapfs: %s: %s\n", name, strerror(write_error));
+	fprintf(stderr, "%s: %s: %s\n", program_of(exporter), name, strerror(write_error));
 	return -1;
 }
 
@@ -321,8 +335,7 @@ static int walk_file(struct walk *walk, const struct entry *entry)
 	struct stat st;
 	int write_error = 0;
 	show_progress(walk);
-	const uint64_t epoch = input_begin();
-	int rc = checked(walk->exporter, epoch, tree_getattr(walk->exporter->tree, entry->ino, &st));
+	int rc = attributes(walk->exporter, entry->ino, &st);
 	if (!rc) {
 		const struct timespec times[2] = { st.st_atim, st.st_mtim };
 		unfinished.path = walk->path.data;
@@ -355,8 +368,7 @@ static int walk_entries(struct walk *walk, uint64_t ino);
 static int walk_folder(struct walk *walk, const struct entry *entry)
 {
 	struct stat st;
-	const uint64_t epoch = input_begin();
-	int rc = checked(walk->exporter, epoch, tree_getattr(walk->exporter->tree, entry->ino, &st));
+	int rc = attributes(walk->exporter, entry->ino, &st);
 	if (rc)
 		return pass_over(walk, rc);
 	const struct timespec times[2] = { st.st_atim, st.st_mtim };

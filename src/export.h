@@ -15,6 +15,7 @@ struct exporter {
 	struct input *in;	/* what the tree's source says */
 	const char *dump;	/* its name, for messages */
 	bool progress;		/* export_all() shows on stderr what it is at */
+	const char *program;	/* for messages; NULL: heapfs */
 };
 
 /*

@@ -77,24 +77,12 @@ static void print_help(FILE *out)
 	      out);
 }
 
-/* Descriptors 0 to 2 must be taken, or the dump gets one and messages go into it. What is exported to a closed one fails. */
-static void guard_standard_descriptors(void)
-{
-	int fd;
-	do
-		fd = open("/dev/null", O_RDONLY);
-	while (fd >= 0 && fd <= 2);
-	if (fd > 2)
-		close(fd);
-}
-
 /* The file and, where there is one, its baseline, as what the tree shows. 0, or -1 when it has been said why not. */
 static int open_source(struct opened *opened, struct opened *baseline, struct settings *settings, struct tree_source *source)
 {
-	struct input *in = &opened->container.in;
-	if (opened_open(opened, &settings->open))
+	if (opened_open_both(opened, &settings->open, baseline, &settings->baseline))
 		return -1;
-	*source = (struct tree_source){ .in = in, .container = opened->container.description,
+	*source = (struct tree_source){ .in = &opened->container.in, .container = opened->container.description,
 					.notes = &opened->container.notes, .live_notes = &opened->elsewhere.notes,
 					.profile = opened->container.loli ? &opened->profile : NULL };
 	if (settings->tree.since_given && !source->profile) {
@@ -102,18 +90,6 @@ static int open_source(struct opened *opened, struct opened *baseline, struct se
 			settings->open.path);
 		return -1;
 	}
-	if (!settings->baseline.path)
-		return 0;
-	settings->baseline.base = input_next_base(in);
-	if (opened_open(baseline, &settings->baseline))
-		return -1;
-	if (baseline->container.loli != opened->container.loli) {
-		fprintf(stderr, "heapfs: %s is %s, and %s %s: they cannot be compared\n", settings->open.path,
-			opened->container.loli ? "a native profile" : "a heap dump", settings->baseline.path,
-			opened->container.loli ? "a heap dump" : "a native profile");
-		return -1;
-	}
-	input_put_beside(in, &baseline->container.in);
 	source->baseline = baseline->heaps;
 	source->baseline_profile = baseline->container.loli ? &baseline->profile : NULL;
 	return 0;

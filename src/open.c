@@ -4,6 +4,7 @@
 #include "android/bitmap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -260,4 +261,35 @@ int opened_open(struct opened *opened, const struct open_options *options)
 	if (print_all_notes(opened, options) && options->strict)
 		return fail(options, "refused, since --strict was given");
 	return 0;
+}
+
+int opened_open_both(struct opened *opened, const struct open_options *options, struct opened *baseline,
+		     struct open_options *baseline_options)
+{
+	struct input *in = &opened->container.in;
+	if (opened_open(opened, options))
+		return -1;
+	if (!baseline_options->path)
+		return 0;
+	baseline_options->base = input_next_base(in);
+	if (opened_open(baseline, baseline_options))
+		return -1;
+	if (baseline->container.loli != opened->container.loli) {
+		fprintf(stderr, "%s: %s is %s, and %s %s: they cannot be compared\n", options->program, options->path,
+			opened->container.loli ? "a native profile" : "a heap dump", baseline_options->path,
+			opened->container.loli ? "a heap dump" : "a native profile");
+		return -1;
+	}
+	input_put_beside(in, &baseline->container.in);
+	return 0;
+}
+
+void guard_standard_descriptors(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
 }

@@ -45,7 +45,16 @@ struct opened {
 /* 0, or -1 when it has been said why not. It may be closed in both cases, and where all of it is zero; the options' paths
    must outlive it. */
 int opened_open(struct opened *opened, const struct open_options *options);
+/*
+ * Opens a file and, beside it, the one that it is compared with, where `baseline_options` have a path; both must be of one
+ * kind.
+ */
+int opened_open_both(struct opened *opened, const struct open_options *options, struct opened *baseline,
+		     struct open_options *baseline_options);
 void opened_close(struct opened *opened);
+
+/* Descriptors 0 to 2 must be taken, or the dump gets one and messages go into it. What is written to a closed one fails. */
+void guard_standard_descriptors(void);
 
 /* Processors that are online, at least 1. */
 unsigned core_count(void);

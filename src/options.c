@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
+#include "values.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -264,37 +266,20 @@ int options_parse(struct options *options, int argc, char **argv)
 /* A decimal number from `least` to `most`; 0 where the option was not given. */
 static int parse_number(const char *name, const char *value, unsigned least, unsigned most, unsigned *number)
 {
-	char *end;
 	*number = 0;
-	if (!value)
+	if (!value || value_number(value, least, most, number))
 		return 0;
-	errno = 0;
-	const unsigned long parsed = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || errno || parsed > most || parsed < least) {
-		fprintf(stderr, "heapfs: %s=%s: must be a number, at least %u", name, value, least);
-		fprintf(stderr, most == UINT32_MAX ? "\n" : " and at most %u\n", most);
-		return -1;
-	}
-	*number = (unsigned)parsed;
-	return 0;
+	fprintf(stderr, "heapfs: %s=%s: must be a number, at least %u", name, value, least);
+	fprintf(stderr, most == UINT32_MAX ? "\n" : " and at most %u\n", most);
+	return -1;
 }
 
 /* Bytes, with K, M or G behind them; 0 where the option was not given. */
 static int parse_size(const char *name, const char *value, uint64_t *size)
 {
-	static const char units[] = "KMG";
-	char *end;
 	*size = 0;
-	if (!value)
+	if (!value || (value_size(value, size) && *size))
 		return 0;
-	errno = 0;
-	const unsigned long long number = strtoull(value, &end, 10);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if (*value >= '0' && *value <= '9' && !errno && number && number <= UINT64_MAX >> shift && !end[unit != NULL]) {
-		*size = (uint64_t)number << shift;
-		return 0;
-	}
 	fprintf(stderr, "heapfs: %s=%s: must be a size, like 500M\n", name, value);
 	return -1;
 }

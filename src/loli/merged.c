@@ -10,7 +10,7 @@ bool merged_open(struct loli_sums *sums)
 	if (!sums->nodes)
 		return false;
 	sums->node_count = sums->node_capacity = 1;
-	sums->nodes[0] = (struct loli_node){ NUMBER_NONE, NUMBER_NONE, NUMBER_NONE, .size = 1 };
+	sums->nodes[0] = (struct loli_node){ NUMBER_NONE, NUMBER_NONE, .size = 1 };
 	return true;
 }
 
@@ -21,17 +21,35 @@ uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t p
 	if (!number || *number != NUMBER_NONE)
 		return number ? *number : NUMBER_NONE;
 	*number = 0;
-	if (sums->node_count == LOLI_NODES_MOST ||
+	if (sums->node_count == NUMBER_NONE ||
 	    !table_grow(&list, sums->node_count, &sums->node_capacity, sizeof *sums->nodes))
 		return NUMBER_NONE;
 	sums->nodes = list;
-	const struct loli_node *above = &sums->nodes[parent];
-	const uint32_t library = sums->functions[function].lib;
-	const bool agent = library != NUMBER_NONE && sums->libraries[library].agent;
-	sums->nodes[sums->node_count] = (struct loli_node){
-		.parent = parent, .function = function, .depth = above->depth + 1, .size = 1,
-		.own = agent && above->own != NUMBER_NONE ? above->own : function };
+	sums->nodes[sums->node_count] = (struct loli_node){ .parent = parent, .function = function,
+							    .depth = sums->nodes[parent].depth + 1, .size = 1 };
 	return *number = (uint32_t)sums->node_count++;
+}
+
+void merged_add_up(struct loli_sums *sums)
+{
+	for (size_t i = 0; i < sums->node_count; i++)
+		sums->nodes[i].total = sums->nodes[i].self;
+	for (size_t i = sums->node_count; i-- > 1;) {
+		const struct loli_node *node = &sums->nodes[i];
+		loli_add(&sums->nodes[node->parent].total, node->total.bytes, node->total.count);
+	}
+}
+
+uint32_t merged_own(const struct loli_sums *sums, uint32_t node)
+{
+	uint32_t function = NUMBER_NONE;
+	for (; node; node = sums->nodes[node].parent) {
+		function = sums->nodes[node].function;
+		const uint32_t library = sums->functions[function].lib;
+		if (library == NUMBER_NONE || !sums->libraries[library].agent)
+			break;
+	}
+	return function;
 }
 
 int compare_texts(const struct loli_sums *sums, uint32_t a, uint32_t b)
@@ -89,7 +107,7 @@ bool forest_walk(const void *nodes, size_t size, size_t count, const uint32_t *o
 	return made;
 }
 
-static bool sort_nodes(struct loli_sums *sums)
+bool merged_sort(struct loli_sums *sums)
 {
 	const size_t count = sums->node_count;
 	uint32_t *order = reallocarray(NULL, count, sizeof *order), *numbers = reallocarray(NULL, count, sizeof *numbers);
@@ -107,8 +125,8 @@ static bool sort_nodes(struct loli_sums *sums)
 		if (i)
 			nodes[numbers[i]].parent = numbers[sums->nodes[i].parent];
 	}
-	for (size_t i = 0; made && i < sums->entry_count; i++)
-		sums->entries[i].leaf = numbers[sums->entries[i].leaf] & (LOLI_NODES_MOST - 1);
+	for (size_t i = 0; made && sums->unpacked && i < sums->entry_count; i++)
+		sums->unpacked[i].stack = numbers[sums->unpacked[i].stack];
 	free(order);
 	free(numbers);
 	if (!made) {
@@ -127,8 +145,12 @@ static bool sort_nodes(struct loli_sums *sums)
 /*
  * A function, or library, that is on a stack more than once counts once: where it is met first, from the root on.
  */
-static bool add_totals(struct loli_sums *sums)
+bool merged_count(struct loli_sums *sums)
 {
+	for (size_t i = 0; i < sums->function_count; i++)
+		sums->functions[i].total = (struct loli_sum){ 0, 0 };
+	for (size_t i = 0; i < sums->library_count; i++)
+		sums->libraries[i].total = (struct loli_sum){ 0, 0 };
 	uint32_t *on_path = calloc(sums->function_count + 1, sizeof *on_path);
 	uint32_t *libraries = calloc(sums->library_count + 1, sizeof *libraries);
 	uint32_t *path = reallocarray(NULL, sums->node_count, sizeof *path);
@@ -153,15 +175,4 @@ static bool add_totals(struct loli_sums *sums)
 	free(libraries);
 	free(path);
 	return made;
-}
-
-bool merged_close(struct loli_sums *sums)
-{
-	for (size_t i = sums->node_count; i-- > 0;) {
-		struct loli_node *node = &sums->nodes[i];
-		loli_add(&node->total, node->self.bytes, node->self.count);
-		if (i)
-			loli_add(&sums->nodes[node->parent].total, node->total.bytes, node->total.count);
-	}
-	return sort_nodes(sums) && add_totals(sums);
 }

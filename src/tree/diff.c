@@ -6,8 +6,3 @@ bool has_baseline(const struct node *node)
 {
 	return node->tree->baseline != NULL;
 }
-
-bool has_profile_baseline(const struct node *node)
-{
-	return node->tree->source.baseline_profile || node->tree->options.since_given;
-}

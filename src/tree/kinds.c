@@ -193,13 +193,15 @@ const struct kind_row kinds[KIND_COUNT] = {
 	[KIND_CALLSTACKS] = { FOLDER, KEY_PROFILE, "callstacks", KIND_ROOT, has_profile, .list = list_callstacks,
 			      .lookup = lookup_callstack, .room = callstack_room, .job = profile_job },
 	[KIND_CALLSTACK] = { FOLDER, KEY_PROFILE, .list = list_callstacks, .lookup = lookup_callstack, .up = up_callstack,
-			     .room = callstack_room, .job = profile_job },
+			     .room = callstack_room, .job = callstack_job },
 	[KIND_CALLSTACK_FILE] = { FILE_, KEY_PROFILE, .room = callstack_room,
-				  .job = profile_job },
+				  .job = callstack_job },
 	[KIND_SCREENSHOTS] = { FOLDER, KEY_PROFILE, "screenshots", KIND_ROOT, has_profile, .list = list_screenshots,
 			       .lookup = lookup_screenshot, .job = profile_job },
 	/* What has changed. */
 	[KIND_DIFF] = { FOLDER, KEY_DIFF, "diff", KIND_ROOT, has_baseline },
-	[KIND_PROFILE_DIFF] = { FOLDER, KEY_PROFILE, "diff", KIND_ROOT, has_profile_baseline },
+	[KIND_PROFILE_DIFF] = { FOLDER, KEY_PROFILE, "diff", KIND_ROOT, has_profile_baseline, .list = list_profile_diff,
+				.lookup = lookup_profile_diff, .up = up_profile_diff },
+	[KIND_PROFILE_DIFF_FILE] = { FILE_, KEY_PROFILE, .pages = &profile_diff_pages, .job = profile_diff_job },
 	[KIND_SCREENSHOT] = { FILE_, KEY_PROFILE, .bytes = screenshot_bytes, .job = profile_job },
 };

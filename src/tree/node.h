@@ -150,6 +150,7 @@ enum kind {
 	KIND_DIFF_TEXT,
 	KIND_DIFF_LINK,
 	KIND_PROFILE_DIFF,
+	KIND_PROFILE_DIFF_FILE,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -297,6 +298,10 @@ struct tree {
 	struct walk_cache walks;
 	struct profile_view *_Atomic profile_view; /* made by the job, where there is a profile */
 	struct job profile_job;
+	/* Of a profile with a baseline; made by the jobs. */
+	struct report *_Atomic report;
+	struct profile_changes *_Atomic profile_changes;
+	struct job report_job, changes_job;
 };
 
 static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
@@ -364,7 +369,7 @@ void member_title(struct text *text, const struct member *member);
 extern const struct pages_ops info_pages;
 
 /* diff.c */
-bool has_baseline(const struct node *node), has_profile_baseline(const struct node *node);
+bool has_baseline(const struct node *node);
 
 /* top.c */
 extern const struct pages_ops readme_pages;
@@ -479,7 +484,17 @@ void put_profile_info(const struct node *node, struct text *text);
 /* profile_tables.c */
 extern const struct pages_ops profile_pages;
 
+/* profile_diff.c */
+#define DIFF_CALLSTACKS 1	/* the key of diff/callstacks/ */
+extern const struct pages_ops profile_diff_pages;
+bool has_profile_baseline(const struct node *node);
+struct job *profile_diff_job(const struct node *node), *profile_changes_job(const struct node *node);
+void list_profile_diff(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_profile_diff(const struct node *folder, const char *name, struct node *child);
+bool up_profile_diff(const struct node *folder, struct node *parent);
+
 /* callstacks.c */
+struct job *callstack_job(const struct node *node);
 bool callstack_room(const struct node *file, uint64_t *size, uint64_t *blocks);
 void list_callstacks(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_callstack(const struct node *folder, const char *name, struct node *child);

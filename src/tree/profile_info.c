@@ -23,6 +23,7 @@ static const char readme[] =
 	"smaps.tsv          the process's mappings, KiB, most pss first\n"
 	"fragmentation.tsv  how allocations lie in them: used, free and largest gap, in bytes\n"
 	"symbols.tsv        names of functions\n"
+	"diff/              what has changed since a baseline, where one was given\n"
 	"\n"
 	"Try, from this folder:\n"
 	"  head -20 functions.tsv | column -ts \"$(printf '\\t')\"    who allocates\n"
@@ -120,4 +121,6 @@ void put_profile_info(const struct node *node, struct text *text)
 		text_printf(text, "native heap by the last of the series: %.0f MiB\n",
 			    sums->series[1].points[sums->series[1].count - 1].y);
 	put_lacks(loli, text);
+	if (has_profile_baseline(node))
+		put_baseline_info(node->tree, text);
 }

@@ -61,6 +61,12 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		       const struct tree_options *options);
 void tree_close(struct tree *tree);
 
+/*
+ * What there was in the baseline and what there is, in bytes: of native profiles what is held, of heap dumps the shallow
+ * sizes of all objects. 0, or EIO where there is no baseline, or a file was cut.
+ */
+int tree_compared(struct tree *tree, uint64_t *before, uint64_t *after);
+
 /* With TREE_LATER all but the size is there. */
 int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st);
 /* Can tree_getattr() be answered now, without anything being built? A plain listing goes without what cannot. */
