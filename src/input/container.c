@@ -283,6 +283,8 @@ int container_open(struct container *container, const char *path, const struct c
 		case CONTENT_HPROF:
 			container->parts = calloc(1, sizeof *container->parts);
 			container->part_count = container->parts != NULL;
+			if (container->parts)
+				container->parts->in.fd = -1; /* no view: it is the whole file */
 			if (!container->parts || (!container->description && describe(container, "plain file")))
 				return fail(&opening, strerror(ENOMEM));
 			return 0;

@@ -34,10 +34,15 @@ static void put_verdict(struct text *text, const struct bitmap *bitmap)
 
 static const char *const storages[STORAGES] = { "wrapped", "heap", "ashmem", "hardware" };
 
+const char *layout_name(unsigned layout)
+{
+	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
+	return layouts[layout < LAYOUTS ? layout : 0];
+}
+
 static void put_bitmap_line(const struct node *node, const struct bitmaps *bitmaps, struct bitmap *bitmap, bool sizing,
 			    struct text *text)
 {
-	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
 	static const char *const sources[SOURCES] = { "none", "dumpData", "mBuffer", "trace", "live" };
 	const bool shown = bitmap->verdict == VERDICT_OK;
 	struct bitmap_origin origin;
@@ -46,7 +51,7 @@ static void put_bitmap_line(const struct node *node, const struct bitmaps *bitma
 	text_id(text, bitmap->pointer);
 	text_putc(text, '\t');
 	text_id(text, bitmap->id);
-	text_printf(text, "\t%" PRIu32 "\t%" PRIu32 "\t%s%s\t%s\t", bitmap->width, bitmap->height, layouts[bitmap->layout],
+	text_printf(text, "\t%" PRIu32 "\t%" PRIu32 "\t%s%s\t%s\t", bitmap->width, bitmap->height, layout_name(bitmap->layout),
 		    bitmap->guessed ? " guessed" : "", sources[bitmap->source]);
 	put_verdict(text, bitmap);
 	text_putc(text, '\t');
@@ -220,11 +225,13 @@ const struct pages_ops duplicate_bitmaps_pages = { .step = TABLE_STEP, .write = 
 static const char native_era[] =
 	"Android 8 to 14 (API 26 to 34) keep pixels in native memory, which a heap dump does not hold.\n"
 	"What you can do:\n"
-	"- Fetch them from the running process, if it still runs: with a debugger attached, Android\n"
-	"  Studio shows a Bitmap that a variable holds (\"View Bitmap\"), or let the debugger call\n"
-	"  Bitmap.compress(CompressFormat.PNG, 100, stream) on it.\n"
-	"- Pictures that were fetched, as files named after native pointers (bitmaps.tsv has them),\n"
-	"  0x7b3c00aa10.png, are shown here: mount with -o pixels=FOLDER.\n"
+	"- Fetch them from the process, if it still runs and its application can be debugged, and mount\n"
+	"  the dump with them:\n"
+	"  heapfs-capture --pixels-for DUMP -o live.pftrace; heapfs -o pixels=live.pftrace DUMP MOUNTPOINT\n"
+	"- Or with a debugger attached: Android Studio shows a Bitmap that a variable holds (\"View\n"
+	"  Bitmap\"), or let the debugger call Bitmap.compress(CompressFormat.PNG, 100, stream) on it.\n"
+	"  Files named after native pointers (bitmaps.tsv has them), 0x7b3c00aa10.png, are shown here\n"
+	"  with -o pixels=FOLDER.\n"
 	"- On a device with Android 15 (API 35) or later, take the dump with the pictures in it:\n"
 	"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof\n";
 

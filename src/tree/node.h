@@ -289,6 +289,7 @@ struct tree {
 	struct tree_dump *dumps;
 	unsigned dump_count;	/* that are shown; the baseline stands behind them */
 	struct tree_dump *baseline; /* or NULL */
+	struct diff_view *diff;	/* with that; or NULL */
 	mode_t mode;		/* of files: the dump file's bits for reading */
 	uid_t owner;
 	gid_t group;
@@ -370,6 +371,21 @@ extern const struct pages_ops info_pages;
 
 /* diff.c */
 bool has_baseline(const struct node *node);
+/* False without memory; it may be closed in both cases. The rest may be called without a baseline, too. */
+bool diff_view_open(struct tree *tree);
+void diff_view_cancel(struct tree *tree);
+void diff_view_join(struct tree *tree);
+void diff_view_close(struct tree *tree);
+struct job *diff_file_job(const struct node *node), *diff_folder_job(const struct node *node);
+void list_diff(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_diff(const struct node *folder, const char *name, struct node *child);
+void list_diff_folder(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_diff_folder(const struct node *folder, const char *name, struct node *child);
+bool up_diff_folder(const struct node *folder, struct node *parent);
+bool target_diff_link(const struct node *link, struct text *text);
+
+/* diff_tables.c */
+extern const struct pages_ops diff_pages;
 
 /* top.c */
 extern const struct pages_ops readme_pages;
@@ -526,6 +542,7 @@ bool has_trace_pictures(const struct node *node);
 bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 
 /* bitmap_tables.c */
+const char *layout_name(unsigned layout); /* "-" for one that is not known */
 extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
 
 /* collections.c */
