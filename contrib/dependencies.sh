@@ -59,6 +59,9 @@ package() {
 	*:python3) echo python3 ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
+	apt:javac) echo default-jdk-headless ;;
+	dnf:javac) echo java-devel ;;
+	pacman:javac) echo jdk-openjdk ;;
 	*) echo "$2" ;;
 	esac
 }

@@ -25,9 +25,10 @@
 /* The longest that is read: the list of seven million instances. */
 #define PACKET_MOST (UINT32_C(64) << 20)
 #define PACKET_STEP (UINT32_C(64) << 10)
-/* How late a cancel may be noticed, and how long VM.Dispose may take. */
+/* How late a cancel may be noticed; how long VM.Dispose may take at most, and before it a call that is under way. */
 #define SLICE_MS 200
 #define DISPOSE_MS 2000
+#define LAST_CALL_MS 3000
 
 /* Kinds of events (JDWP.EventKind). A thread comes first in all but CLASS_UNLOAD and VM_DEATH. */
 enum {
@@ -91,7 +92,8 @@ static const struct {
 	{ 110, "OUT_OF_MEMORY" },
 	{ 113, "INTERNAL" },
 	{ 500, "INVALID_TAG" },
-	{ JDWP_ALREADY_INVOKING, "ALREADY_INVOKING" },
+	{ JDWP_ALREADY_INVOKING, "ALREADY_INVOKING: a debugger before this one left a call unfinished in this thread; try again, or "
+				 "restart the application" },
 };
 
 int64_t jdwp_now(void)
@@ -295,6 +297,7 @@ static int read_packet(struct jdwp *jdwp, struct packet *packet, int64_t first, 
 	const int began = wait_for(jdwp, POLLIN, first);
 	if (began <= 0)
 		return began;
+	jdwp->midway = true;
 	if (read_all(jdwp, head, sizeof head, whole))
 		return -1;
 	const uint32_t len = be32(head);
@@ -315,6 +318,7 @@ static int read_packet(struct jdwp *jdwp, struct packet *packet, int64_t first, 
 			return -1;
 		have += step;
 	}
+	jdwp->midway = false;
 	return 1;
 }
 
@@ -441,6 +445,7 @@ static int command_until(struct jdwp *jdwp, enum jdwp_command command, const str
 	jdwp->code = 0;
 	if (send_command(jdwp, command, out, deadline))
 		return -1;
+	jdwp->calling = command == CLASS_INVOKE || command == CLASS_CONSTRUCT || command == OBJECT_INVOKE;
 	for (;;) {
 		struct packet packet;
 		const int rc = read_packet(jdwp, &packet, deadline, deadline);
@@ -455,6 +460,7 @@ static int command_until(struct jdwp *jdwp, enum jdwp_command command, const str
 		}
 		if (packet.id != jdwp->last_id)
 			return jdwp_lose(jdwp, JDWP_NONSENSE, "what came is not JDWP: an answer to nothing");
+		jdwp->calling = false;
 		if (packet.code)
 			return refused(jdwp, command, packet.code);
 		*in = (struct jdwp_in){ jdwp->packet, jdwp->packet + packet.len, false };
@@ -592,13 +598,31 @@ int jdwp_connect(struct jdwp *jdwp, unsigned port, unsigned connect_ms, unsigned
 	return 0;
 }
 
+static unsigned at_most(const struct jdwp *jdwp, unsigned ms)
+{
+	return ms < jdwp->command_ms ? ms : jdwp->command_ms;
+}
+
+/*
+ * A call that is under way should end first: if it does not, libjdwp believes for ever that the thread is busy with it, and
+ * refuses every later debugger's calls there (ALREADY_INVOKING).
+ */
+static void finish_call(struct jdwp *jdwp)
+{
+	const int64_t deadline = jdwp_now() + at_most(jdwp, LAST_CALL_MS);
+	struct packet packet = { .flags = 0 };
+	while (jdwp->calling && !jdwp->midway && jdwp_now() < deadline && read_packet(jdwp, &packet, deadline, deadline) > 0)
+		jdwp->calling = !(packet.flags & FLAG_REPLY) || packet.id != jdwp->last_id;
+}
+
 /* The VM closes after its answer: until then nobody else could attach. What comes before that does not matter any more. */
 static void dispose(struct jdwp *jdwp)
 {
 	const struct jdwp_out out = { .len = 0 };
-	const int64_t deadline = jdwp_now() + DISPOSE_MS;
 	uint8_t rest[4096];
 	jdwp->cancel = NULL;
+	finish_call(jdwp);
+	const int64_t deadline = jdwp_now() + at_most(jdwp, DISPOSE_MS);
 	if (send_command(jdwp, VM_DISPOSE, &out, deadline))
 		return;
 	while (wait_for(jdwp, POLLIN, deadline) > 0) {
@@ -618,6 +642,7 @@ void jdwp_close(struct jdwp *jdwp)
 	free(jdwp->packet);
 	*jdwp = before;
 	jdwp->fd = -1;
+	jdwp->calling = false;
 	jdwp->packet = NULL;
 	jdwp->packet_capacity = 0;
 	jdwp->event_count = 0;
