@@ -80,8 +80,8 @@ counts() {
 }
 
 ### What comes is what compress() makes, and nothing else
-host usual:64x48 recycled:30x30 throws:90x90 nothing:31x31 wrong:20x20 usual:0x7 refuses:7x7 prose:6x6 cut:40x40 noise:500x700 \
-	usual:1x1
+host usual:64x48 recycled:30x30 throws:90x90 nothing:31x31 wrong:20x20 usual:0x7 refuses:7x7 prose:6x6 cut:40x40 \
+	noise:500x700 usual:1x1
 mkdir "$tmp/got" "$tmp/expected"
 fetch folder="$tmp/got"
 is "usual: ends well" "$rc $(got end) $(got error)" "0 done "
@@ -202,7 +202,8 @@ leave
 
 host usual:64x64 dies:50x50 usual:40x40
 fetch
-is "the virtual machine ends half-way: what came is kept" "$(got end) $(got counts) $(pictures)" "gone $(counts 3 0 0 3 1 0 2) 000:64x64 "
+is "the virtual machine ends half-way: what came is kept" "$(got end) $(got counts) $(pictures)" \
+	"gone $(counts 3 0 0 3 1 0 2) 000:64x64 "
 has "… and a message" "$(got error)" "the connection was closed"
 leave 137
 

@@ -279,7 +279,8 @@ static void read_array(struct peer *peer, struct request *request, struct body *
 		body->code = 504;
 		return;
 	}
-	const uint32_t len = picture_len((unsigned)bitmap), width = bitmaps[bitmap].width, height = bitmaps[bitmap].height + peer->lies;
+	const uint32_t len = picture_len((unsigned)bitmap), width = bitmaps[bitmap].width;
+	const uint32_t height = bitmaps[bitmap].height + peer->lies;
 	uint8_t *picture = calloc(1, len);
 	if (!picture)
 		abort();
