@@ -57,6 +57,7 @@ package() {
 	apt:sanitizers) echo libclang-rt-dev ;;
 	dnf:sanitizers | pacman:sanitizers) echo compiler-rt ;;
 	*:python3) echo python3 ;;
+	dnf:sqlite3 | pacman:sqlite3) echo sqlite ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
 	apt:javac) echo default-jdk-headless ;;

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Pictures of a running application by JDWP, with a Java virtual machine as the peer. The application stands still unless
 # it is nudged, which it counts in "beats"; after each case it must run on, and take another debugger.
+# shellcheck disable=SC2034 # for lib.sh
+without_mount=yes
 # shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 

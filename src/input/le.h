@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* le: little-endian numbers, as gzip and WebP have them. HPROF's are big-endian: see hprof/format.h. */
+/* le: little-endian numbers, as gzip, WebP and LoliProfiler's agent have them. HPROF's are big-endian: see hprof/format.h. */
 #ifndef HEAPFS_LE_H
 #define HEAPFS_LE_H
 
@@ -18,6 +18,11 @@ static inline uint32_t le24(const uint8_t *p)
 static inline uint32_t le32(const uint8_t *p)
 {
 	return le24(p) | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t le64(const uint8_t *p)
+{
+	return le32(p) | (uint64_t)le32(p + 4) << 32;
 }
 
 #endif

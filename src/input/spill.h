@@ -33,12 +33,18 @@ int spill_open(struct spill *spill, const char *folder, const char *keep, uint64
 /* Writes bytes anywhere; safe to call from many threads. False if they did not fit, or on an error. */
 bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t offset);
 
+/* Reads what was written. False on an error. */
+bool spill_read(struct spill *spill, void *data, size_t len, uint64_t offset);
+
 /* Takes back all that lies behind `size`; there may be room again then. */
 void spill_cut(struct spill *spill, uint64_t size);
 
 /* It has this size in the end; with `whole` a kept one gets its name, and this time. 0, or -1 with errno. */
 struct timespec;
 int spill_finish(struct spill *spill, uint64_t size, bool whole, const struct timespec *time);
+
+/* Just a file without a name in a folder; a descriptor, or -1 with errno. */
+int spill_unnamed(const char *folder);
 
 /* Closes what spill_finish() did not; the descriptor stays with who took it by setting fd to -1. */
 void spill_close(struct spill *spill);
