@@ -60,6 +60,9 @@ package() {
 	dnf:sqlite3 | pacman:sqlite3) echo sqlite ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
+	apt:javac) echo default-jdk-headless ;;
+	dnf:javac) echo java-devel ;;
+	pacman:javac) echo jdk-openjdk ;;
 	*) echo "$2" ;;
 	esac
 }
