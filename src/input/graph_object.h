@@ -31,12 +31,16 @@ static inline unsigned number_width(unsigned number)
 
 /* An object of the graph. Lists are packed varints. */
 struct object {
-	uint64_t id, type_id, size, base, numbers[NUMBERS];
-	const uint8_t *fields, *references, *internals;
-	uint64_t fields_len, references_len, internals_len;
+	uint64_t id, type_id, size, base;
+	const uint8_t *references;
+	uint64_t references_len;
 	uint64_t slack;		/* bytes behind the references that can be read */
-	unsigned heap, has;	/* a bit for each of `numbers` */
+	unsigned heap;
 	bool relative;		/* the id counts from where the packet starts, which was not known */
+	bool rare;		/* there may be some of what follows */
+	unsigned has;		/* a bit for each of `numbers` */
+	const uint8_t *fields, *internals;
+	uint64_t fields_len, internals_len, numbers[NUMBERS];
 };
 
 /* A thread's means to read objects: where it is in a packet, and room to join lists that come in pieces. */
@@ -130,9 +134,12 @@ ALWAYS_INLINE bool reader_next(struct reader *reader, struct object *object)
 	} else if (!reader_find(reader, &at, &end)) {
 		return false;
 	}
-	object->fields = object->internals = NULL;
-	object->fields_len = object->internals_len = 0;
-	object->has = 0;
+	if (object->rare) { /* of the one before */
+		object->fields = object->internals = NULL;
+		object->fields_len = object->internals_len = 0;
+		object->has = 0;
+		object->rare = false;
+	}
 	object->slack = (uint64_t)(reader->end - end);
 	if (object->slack < AHEAD || !read_usual(at, end, object))
 		reader_object(reader, at, end, object);
