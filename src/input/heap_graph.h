@@ -38,7 +38,7 @@ struct class_total {
 };
 
 struct heap_graph {
-	/* What is read: `packets` HeapGraph messages, the bytes of each by packet(), and others() tells where to look in it. */
+	/* What is read: `packets` HeapGraph messages, the bytes of each by packet(), and by others() where to look in them. */
 	size_t packets;
 	const uint8_t *(*packet)(void *context, size_t number, uint64_t *len);
 	const struct graph_span *(*others)(void *context, size_t number, size_t *count);

@@ -93,7 +93,8 @@ static void read_all(struct trace *trace)
 		bytes += state->graph_packets[i].known ? 0 : state->graph_packets[i].place.len;
 	const unsigned most = trace->threads < THREADS_MOST ? trace->threads : THREADS_MOST;
 	/* This thread is one of them. */
-	while (started + 1 < most && bytes / THREAD_BYTES > started && !pthread_create(&threads[started], NULL, read_packets, &reading))
+	while (started + 1 < most && bytes / THREAD_BYTES > started &&
+	       !pthread_create(&threads[started], NULL, read_packets, &reading))
 		started++;
 	read_packets(&reading);
 	for (unsigned i = 0; i < started; i++)
@@ -191,8 +192,8 @@ bool trace_write_graph(struct trace *trace, struct spill *spill, struct graphing
 	dump->graph = calloc(1, sizeof *dump->graph);
 	if (!dump->graph)
 		return false;
-	*dump->graph = (struct heap_graph){ .packets = g->count, .packet = packet_bytes, .others = packet_others, .context = g,
-					    .notes = &dump->notes, .threads = trace->threads };
+	*dump->graph = (struct heap_graph){ .packets = g->count, .packet = packet_bytes, .others = packet_others,
+					    .context = g, .notes = &dump->notes, .threads = trace->threads };
 	for (size_t i = 0; i < g->count; i++) {
 		dump->graph->bytes += packet_of(g, i)->place.len;
 		if (packet_of(g, i)->place.packed) /* of compressed packets only the last one is there */
@@ -206,8 +207,10 @@ bool trace_write_graph(struct trace *trace, struct spill *spill, struct graphing
 			  "process %" PRIu32, g->pid);
 	if (heap_graph_write(dump->graph, spill, dump->offset))
 		return false;
-	dump->offset = dump->graph->offset;
-	dump->len = dump->graph->len;
-	trace->size = dump->len ? dump->offset + dump->len : trace->size;
+	if (dump->graph->len) { /* else there was no room for any of it */
+		dump->offset = dump->graph->offset;
+		dump->len = dump->graph->len;
+		trace->size = dump->offset + dump->len;
+	}
 	return !spill->full;
 }
