@@ -41,7 +41,8 @@ static void make_tree(const struct container *container, struct hprof *hprofs, u
 	struct heap heaps[DUMPS];
 	for (unsigned i = 0; i < count; i++)
 		promise(!heap_open(&heaps[i], &hprofs[i], 0, &heap_options), "no memory");
-	const struct tree_source source = { &container->in, container->description, &container->notes, NULL };
+	const struct tree_source source = { .in = &container->in, .container = container->description,
+					    .notes = &container->notes };
 	struct tree *tree = tree_open(&source, heaps, count, &options);
 	promise(tree, "no tree");
 	struct opened o = { .tree = tree };
@@ -63,7 +64,8 @@ static void look_at_profile(struct container *container)
 	char error[8192] = "";
 	notes_init(&notes);
 	if (!loli_open(&loli, &container->in, &notes, &loli_options, error, sizeof error)) {
-		const struct tree_source source = { &container->in, container->description, &container->notes, &loli };
+		const struct tree_source source = { .in = &container->in, .container = container->description,
+						    .notes = &container->notes, .profile = &loli };
 		struct tree *tree = tree_open(&source, NULL, 0, &options);
 		promise(tree, "no tree");
 		struct opened o = { .tree = tree };

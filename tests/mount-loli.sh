@@ -100,7 +100,7 @@ run "$heapfs" "$tmp/header.loli" "$mnt"
 has "a cut header" "$rc $said" "1 " "cut inside its header"
 head -c 300000 "$tmp/made.loli" >"$tmp/cut.loli"
 run "$heapfs" --strict "$tmp/cut.loli" "$mnt"
-has "--strict: what is cut is refused" "$rc $said" "1 " "the profile ends inside a section" "not mounted, since --strict"
+has "--strict: what is cut is refused" "$rc $said" "1 " "the profile ends inside a section" "refused, since --strict"
 
 ### Cut while it is mounted: what needs what is gone fails, and never reads as zeros
 

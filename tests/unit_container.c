@@ -1156,7 +1156,8 @@ static void compressed_pictures_of_two_dumps(void **state)
 		hprofs[i].traced = c.container.parts[i].dump;
 		assert_int_equal(heap_open(&heaps[i], &hprofs[i], 0, &heap_options), 0);
 	}
-	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes, NULL };
+	const struct tree_source source = { .in = &c.container.in, .container = c.container.description,
+					    .notes = &c.container.notes };
 	struct tree *tree = tree_open(&source, heaps, 2, &options);
 	assert_non_null(tree);
 	memset(&o, 0, sizeof o);
@@ -1221,7 +1222,8 @@ static void names_of_pictures(void **state)
 	assert_int_equal(hprof_open(&hprof, part_of(&c, 0), &notes, c.error, sizeof c.error), 0);
 	hprof.traced = c.container.parts[0].dump;
 	assert_int_equal(heap_open(&heap, &hprof, 0, &heap_options), 0);
-	const struct tree_source source = { &c.container.in, c.container.description, &c.container.notes, NULL };
+	const struct tree_source source = { .in = &c.container.in, .container = c.container.description,
+					    .notes = &c.container.notes };
 	struct tree *tree = tree_open(&source, &heap, 1, &options);
 	assert_non_null(tree);
 	assert_int_equal(tree_lookup(tree, TREE_ROOT, "bitmaps", &ino), 0);

@@ -40,7 +40,7 @@ static int open_profile(struct profile *p, const void *data, size_t len, const s
 	notes_init(&p->o.notes);
 	if (loli_open(&p->loli, &p->o.in, &p->o.notes, options, p->o.error, sizeof p->o.error))
 		return -1;
-	const struct tree_source source = { &p->o.in, "plain file", NULL, &p->loli };
+	const struct tree_source source = { .in = &p->o.in, .container = "plain file", .profile = &p->loli };
 	p->o.tree = tree_open(&source, NULL, 0, &tree_options);
 	assert_non_null(p->o.tree);
 	return 0;

@@ -114,8 +114,9 @@ static int answer_read(const struct request *request)
 	if (!rc && file_offset != UINT64_MAX && len) {
 		/* Copied with pread, not spliced: as fast in measurements, and a splice that comes short because
 		   the file was cut this moment would look like its end, at which cp stops in peace. */
+		const struct input *from = input_of(served->in, file_offset);
 		char *copy = malloc(len);
-		rc = copy ? input_read(served->in, file_offset, len, copy) : ENOMEM;
+		rc = !from ? EIO : !copy ? ENOMEM : input_read(from, file_offset - from->base, len, copy);
 		text.data = copy;
 	}
 	rc = checked(req, epoch, rc);

@@ -14,7 +14,7 @@
 _Atomic uint64_t input_epoch;
 _Thread_local bool input_touched_bad;
 
-static struct input *guarded;
+static struct input *_Atomic guarded; /* a list */
 
 static void lower_end(struct input *in, uint64_t to)
 {
@@ -30,9 +30,12 @@ static void lower_end(struct input *in, uint64_t to)
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	struct input *in = guarded;
-	const uintptr_t at = (uintptr_t)info->si_addr, base = in ? (uintptr_t)in->data : 0;
-	if (!in || at < base || at - base >= in->size) {
+	const uintptr_t at = (uintptr_t)info->si_addr;
+	struct input *in = atomic_load(&guarded);
+	while (in && (at < (uintptr_t)in->data || at - (uintptr_t)in->data >= in->size))
+		in = in->guarded;
+	const uintptr_t base = in ? (uintptr_t)in->data : 0;
+	if (!in) {
 		signal(sig, SIG_DFL); /* not ours: a real fault, which happens again at once */
 		return;
 	}
@@ -57,7 +60,8 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 
 void input_guard(struct input *in)
 {
-	guarded = in;
+	in->guarded = atomic_load(&guarded);
+	atomic_store(&guarded, in);
 	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, NULL);
@@ -101,7 +105,7 @@ static void look_again(struct input *in, const struct stat *st)
 	pthread_mutex_unlock(&lock);
 }
 
-bool input_unharmed(struct input *in, uint64_t epoch)
+static bool is_unharmed(struct input *in)
 {
 	struct stat st;
 	/* Also for a cut in the middle of a page, which leaves zeros up to the page's end, without a signal. */
@@ -109,9 +113,37 @@ bool input_unharmed(struct input *in, uint64_t epoch)
 		return false;
 	if (written_at(&st) != atomic_load(&in->written) || (uint64_t)st.st_size != atomic_load(&in->seen_size))
 		look_again(in, &st);
-	if (in->viewed && atomic_load(&in->good_end) < in->size)
-		return false;
+	return !in->viewed || atomic_load(&in->good_end) >= in->size;
+}
+
+bool input_unharmed(struct input *in, uint64_t epoch)
+{
+	for (; in; in = in->beside)
+		if (!is_unharmed(in))
+			return false;
 	return !input_touched_bad && atomic_load(&input_epoch) == epoch;
+}
+
+void input_put_beside(struct input *in, struct input *other)
+{
+	while (in->beside)
+		in = in->beside;
+	in->beside = other;
+}
+
+uint64_t input_next_base(const struct input *in)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	while (in->beside)
+		in = in->beside;
+	return (in->base + in->size + page - 1) & ~(page - 1);
+}
+
+const struct input *input_of(const struct input *in, uint64_t address)
+{
+	while (in && (address < in->base || address - in->base >= in->size))
+		in = in->beside;
+	return in;
 }
 
 int input_read(const struct input *in, uint64_t off, uint64_t len, void *copy)
@@ -197,6 +229,7 @@ int input_view(struct input *view, struct input *of, uint64_t offset, uint64_t l
 		return -1;
 	view->data = of->data + offset;
 	view->base = of->base + offset;
+	view->start = offset;
 	view->size = len;
 	view->st = of->st;
 	atomic_store(&view->good_end, len);
@@ -211,8 +244,14 @@ void input_close(struct input *in)
 	if (in->fd >= 0)
 		close(in->fd);
 	free(in->path);
-	if (guarded == in)
-		guarded = NULL;
+	/* One that was not guarded is in no list; nobody else opens or closes one meanwhile. */
+	struct input *before = NULL, *each = atomic_load(&guarded);
+	for (; each && each != in; each = each->guarded)
+		before = each;
+	if (each && before)
+		before->guarded = in->guarded;
+	else if (each)
+		atomic_store(&guarded, in->guarded);
 	memset(in, 0, sizeof *in);
 	in->fd = -1;
 }

@@ -19,6 +19,9 @@
  * its name stays as it was: the descriptor holds the old file.)
  *
  * A struct input owns its descriptor and mapping; pointers from input_at() live as long as it does.
+ *
+ * What is shown may come from several files: a dump, the one that it is compared with, pictures. All places in them are
+ * in one space of addresses, in which each input has a base: one that is opened beside another begins behind it.
  */
 #ifndef HEAPFS_INPUT_H
 #define HEAPFS_INPUT_H
@@ -35,7 +38,8 @@
 struct input {
 	int fd;			/* of the file that holds the bytes; -1 of a view */
 	const uint8_t *data;
-	uint64_t base;		/* of a view: where it begins in the mapping that it is of */
+	uint64_t base;		/* its first byte's address in the space of all inputs */
+	uint64_t start;		/* of a view: where it begins in the mapping that it is of */
 	uint64_t size;		/* bytes mapped */
 	_Atomic uint64_t good_end; /* bytes below this are the file's; never rises */
 	_Atomic unsigned bad_count;
@@ -48,6 +52,8 @@ struct input {
 	const void *same_context;
 	struct stat st;		/* as it was when opened */
 	char *path;		/* absolute, for messages */
+	struct input *beside;	/* another one that requests decode from, or NULL: see input_put_beside() */
+	struct input *guarded;	/* the next one that the SIGBUS handler knows */
 };
 
 /*
@@ -64,8 +70,18 @@ int input_open_unpacked(struct input *in, const struct input *origin, int fd);
 int input_view(struct input *view, struct input *of, uint64_t offset, uint64_t len);
 void input_close(struct input *in);
 
-/* Installs the SIGBUS handler for this one mapping. Addresses outside it keep the default action. */
+/* Installs the SIGBUS handler for this mapping too. Addresses outside all of them keep the default action. */
 void input_guard(struct input *in);
+
+/*
+ * From now on requests that decode from `in` decode from `other` as well: input_unharmed() looks at both. `other` must be
+ * opened with the base that input_next_base() gives, and closed after the last request.
+ */
+void input_put_beside(struct input *in, struct input *other);
+/* Behind this input and all that are beside it, at a page's beginning. */
+uint64_t input_next_base(const struct input *in);
+/* Of this input and those beside it, the one that an address of the space of all lies in; NULL if it is in none. */
+const struct input *input_of(const struct input *in, uint64_t address);
 
 /* Copies bytes of the file. 0, or EIO if they are not all there any more. */
 int input_read(const struct input *in, uint64_t off, uint64_t len, void *copy);

@@ -24,7 +24,7 @@ bool smaps_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 	const struct trace_dump *traced = file->heap->hprof->traced;
 	if (!has_smaps(file))
 		return false;
-	*offset = traced->smaps - file->heap->in->base;
+	*offset = traced->smaps - file->heap->in->start;
 	*len = traced->smaps_len;
 	return true;
 }

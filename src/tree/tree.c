@@ -22,7 +22,7 @@ static uint64_t node_ino(const struct node *node)
 /* The dump that a class number, counted over all dumps, belongs to. */
 static struct tree_dump *dump_of_class(struct tree *tree, uint64_t number)
 {
-	for (unsigned i = tree->dump_count; i-- > 0;)
+	for (unsigned i = tree->dump_count + (tree->baseline != NULL); i-- > 0;)
 		if (number >= tree->dumps[i].first_class)
 			return number - tree->dumps[i].first_class < tree->dumps[i].heap->class_count ? &tree->dumps[i] :
 													NULL;
@@ -48,10 +48,12 @@ static struct tree_dump *dump_of_key(struct tree *tree, enum key_type type, uint
 		/* fall through */
 	case KEY_CLASS:
 		return dump_of_class(tree, key);
+	case KEY_DIFF:
+		return tree->baseline ? tree->dumps : NULL;
 	case KEY_PROFILE:
 		return NULL;
 	case KEY_OFFSET:
-		for (unsigned i = 0; i < tree->dump_count; i++) {
+		for (unsigned i = 0; i < tree->dump_count + (tree->baseline != NULL); i++) {
 			const struct heap *heap = tree->dumps[i].heap;
 			if (key >= heap->in->base + heap->first_offset && key < heap->in->base + heap->end_offset)
 				return &tree->dumps[i];
@@ -72,7 +74,8 @@ static int node_from_ino(struct tree *tree, uint64_t ino, struct node *node)
 		return kinds[kind].key == KEY_PROFILE || (!key && kind <= KIND_INFO && kind != KIND_DUMP) ? 0 : ESTALE;
 	}
 	const struct tree_dump *dump = dump_of_key(tree, kinds[kind].key, key);
-	if (!dump)
+	/* Of the baseline only what diff/removed/ shows has a place in the tree. */
+	if (!dump || (dump == tree->baseline) != (kind == KIND_DIFF_TEXT) || (kind == KIND_DIFF_LINK && !tree->baseline))
 		return ESTALE;
 	*node = (struct node){ tree, dump->heap, key, (enum kind)kind };
 	if (kinds[kind].key == KEY_OFFSET)
@@ -302,8 +305,10 @@ int tree_lookup(struct tree *tree, uint64_t parent, const char *name, uint64_t *
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++)
 		if (belongs_to(&kinds[kind], &folder) && !strcmp(kinds[kind].name, name)) {
 			child = node_make(&folder, (enum kind)kind, folder.key);
+			if (!is_shown(&child))
+				continue;
 			*ino = node_ino(&child);
-			return is_shown(&child) ? 0 : ENOENT;
+			return 0;
 		}
 	rc = node_ready(&folder);
 	if (rc)
@@ -496,6 +501,19 @@ static int name_classes(struct tree_dump *dump)
 	return 0;
 }
 
+/* False without memory; it may be closed in both cases. */
+static bool open_tree_dump(struct tree_dump *dump, struct heap *heap, uint64_t first_class,
+			   const struct tree_options *options)
+{
+	dump->heap = heap;
+	dump->first_class = first_class;
+	dump->bitmap_class = bitmap_class(heap);
+	path_cache_init(&dump->paths);
+	dump->graph = graph_open(heap, &options->graph);
+	dump->duplicates = duplicates_open(heap, &options->graph);
+	return dump->graph && dump->duplicates && !name_classes(dump);
+}
+
 struct tree *tree_open(const struct tree_source *source, struct heap *heaps, unsigned heap_count,
 		       const struct tree_options *options)
 {
@@ -516,25 +534,28 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 	pages_cache_init(&tree->cache);
 	encoded_cache_init(&tree->encoded);
 	walk_cache_init(&tree->walks);
-	tree->dumps = calloc(heap_count ? heap_count : 1, sizeof *tree->dumps);
-	tree->dump_count = tree->dumps ? heap_count : 0;
+	tree->dumps = calloc((size_t)heap_count + 1, sizeof *tree->dumps);
+	if (!tree->dumps) {
+		tree_close(tree);
+		return NULL;
+	}
 	uint64_t first_class = 0;
-	for (unsigned i = 0; i < tree->dump_count; i++) {
-		heaps[i].number = i;
-		tree->several_files |= heaps[i].hprof != heaps[0].hprof;
-		tree->dumps[i].heap = &heaps[i];
-		tree->dumps[i].first_class = first_class;
-		tree->dumps[i].bitmap_class = bitmap_class(&heaps[i]);
-		path_cache_init(&tree->dumps[i].paths);
-		tree->dumps[i].graph = graph_open(&heaps[i], &options->graph);
-		tree->dumps[i].duplicates = duplicates_open(&heaps[i], &options->graph);
-		first_class += heaps[i].class_count;
-		if (!tree->dumps[i].graph || !tree->dumps[i].duplicates || name_classes(&tree->dumps[i])) {
+	for (unsigned i = 0; i < heap_count + (source->baseline != NULL); i++) {
+		struct heap *heap = i < heap_count ? &heaps[i] : source->baseline;
+		heap->number = i;
+		if (i < heap_count) {
+			tree->several_files |= heap->hprof != heaps[0].hprof;
+			tree->dump_count = i + 1;
+		} else {
+			tree->baseline = &tree->dumps[i];
+		}
+		if (!open_tree_dump(&tree->dumps[i], heap, first_class, options)) {
 			tree_close(tree);
 			return NULL;
 		}
+		first_class += heap->class_count;
 	}
-	if (!tree->dumps) {
+	if (tree->baseline && !diff_view_open(tree)) {
 		tree_close(tree);
 		return NULL;
 	}
@@ -543,32 +564,39 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 	return tree;
 }
 
+static void close_tree_dump(struct tree_dump *dump)
+{
+	for (uint32_t j = 0; dump->file_names && j < dump->heap->class_count; j++)
+		free(dump->file_names[j]);
+	free(dump->file_names);
+	free(dump->by_name);
+	free(dump->by_size);
+	bitmaps_close(atomic_load(&dump->bitmaps));
+	graph_close(dump->graph);
+	natives_close(atomic_load(&dump->natives));
+	leaks_close(atomic_load(&dump->leaks));
+	if (dump->heap)
+		path_cache_free(&dump->paths);
+	collection_lines_free(atomic_load(&dump->collections));
+}
+
 void tree_close(struct tree *tree)
 {
 	/* A thread that has done its job for one dump answers requests, which may ask for a job of another's. */
 	if (tree->source.profile)
 		profile_stop(tree);
-	for (unsigned i = 0; i < tree->dump_count; i++)
+	const unsigned count = tree->dump_count + (tree->baseline != NULL);
+	for (unsigned i = 0; i < count; i++)
 		duplicates_cancel(tree->dumps[i].duplicates);
-	for (unsigned i = 0; i < tree->dump_count; i++)
+	diff_view_cancel(tree);
+	for (unsigned i = 0; i < count; i++)
 		duplicates_join(tree->dumps[i].duplicates);
-	for (unsigned i = 0; i < tree->dump_count; i++) {
-		struct tree_dump *dump = &tree->dumps[i];
-		for (uint32_t j = 0; dump->file_names && j < dump->heap->class_count; j++)
-			free(dump->file_names[j]);
-		free(dump->file_names);
-		free(dump->by_name);
-		free(dump->by_size);
-		bitmaps_close(atomic_load(&dump->bitmaps));
-		graph_close(dump->graph);
-		natives_close(atomic_load(&dump->natives));
-		leaks_close(atomic_load(&dump->leaks));
-		if (dump->heap)
-			path_cache_free(&dump->paths);
-		collection_lines_free(atomic_load(&dump->collections));
-	}
-	for (unsigned i = 0; i < tree->dump_count; i++)
+	diff_view_join(tree);
+	for (unsigned i = 0; i < count; i++)
+		close_tree_dump(&tree->dumps[i]);
+	for (unsigned i = 0; i < count; i++)
 		duplicates_close(tree->dumps[i].duplicates);
+	diff_view_close(tree);
 	free(tree->dumps);
 	profile_view_close(atomic_load(&tree->profile_view));
 	pages_cache_free(&tree->cache);

@@ -34,6 +34,9 @@ struct tree_options {
 	gid_t group;
 	struct graph_options graph;
 	unsigned png_level;	/* 1 to 9: pictures made from raw pixels are compressed; 0: stored */
+	bool since_given;	/* a profile is compared with what was held at since_ms */
+	int64_t since_ms;
+	unsigned skip_root_levels; /* of a profile's stacks, that LoliProfiler's report leaves out */
 };
 
 /* The file that is shown. */
@@ -41,7 +44,11 @@ struct tree_source {
 	const struct input *in;		/* the mapping that the heaps' inputs are, or are views of */
 	const char *container;		/* what the dumps came in: "plain file" */
 	const struct notes *notes;	/* about that; NULL: none */
+	const struct notes *live_notes;	/* about pictures from elsewhere; NULL: none */
 	struct loli *profile;		/* NULL, or shown instead of heaps */
+	/* What it is compared with, or NULL; of the kind that is shown. */
+	struct heap *baseline;
+	struct loli *baseline_profile;
 };
 
 /*
@@ -53,6 +60,12 @@ struct tree_source {
 struct tree *tree_open(const struct tree_source *source, struct heap *heaps, unsigned heap_count,
 		       const struct tree_options *options);
 void tree_close(struct tree *tree);
+
+/*
+ * What there was in the baseline and what there is, in bytes: of native profiles what is held, of heap dumps the shallow
+ * sizes of all objects. 0, or EIO where there is no baseline, or a file was cut.
+ */
+int tree_compared(struct tree *tree, uint64_t *before, uint64_t *after);
 
 /* With TREE_LATER all but the size is there. */
 int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st);
@@ -72,8 +85,8 @@ int tree_list(struct tree *tree, uint64_t ino, uint64_t offset, tree_emit *emit,
 
 /*
  * Reads up to `size` bytes at `offset`. Fewer only at the end of the file. For files that are a stretch of the
- * dump itself, *file_offset is where they are and nothing is copied (text stays empty, *len tells how many
- * bytes); otherwise *file_offset is UINT64_MAX and the bytes are in text.
+ * dump itself, *file_offset is where they are in the space of all inputs and nothing is copied (text stays empty, *len
+ * tells how many bytes); otherwise *file_offset is UINT64_MAX and the bytes are in text.
  */
 int tree_read(struct tree *tree, uint64_t ino, uint64_t offset, size_t size, struct text *text, uint64_t *file_offset,
 	      size_t *len);
