@@ -12,6 +12,8 @@
 #include "input/inline.h"
 #include "input/proto.h"
 
+#include <stddef.h>
+
 /* Types of values, by their numbers in HPROF. */
 enum { OBJECT = 2, BOOLEAN = 4, CHAR, FLOAT, DOUBLE, BYTE, SHORT, INT, LONG };
 
@@ -77,7 +79,7 @@ ALWAYS_INLINE const uint8_t *read_number(const uint8_t *at, uint64_t *value)
 	return bytes ? at + bytes : NULL;
 }
 
-/* Bytes behind an object that are read, and not taken for anything, where its fields end before it is known that they do. */
+/* Bytes behind an object that may be read before it is seen where its fields end; then they count for nothing. */
 #define AHEAD 40
 
 /*
@@ -106,10 +108,11 @@ ALWAYS_INLINE bool read_usual(const uint8_t *at, const uint8_t *end, struct obje
 	if (*at == LEN_TAG(5)) {
 		len = at[1];
 		list = at + 2;
-		at = list + len;
-	}
-	if (at != end || len >= 0x80)
+		if (len >= 0x80 || end - list != (ptrdiff_t)len)
+			return false;
+	} else if (at != end) {
 		return false;
+	}
 	object->id = delta ? object->id + delta : 0;
 	object->relative = delta && object->relative;
 	object->type_id = type_id;
