@@ -237,6 +237,9 @@ void image_put_packet(struct image *m, struct reader *reader, size_t packet)
 	const struct model *model = &m->w->model;
 	struct object object = { .id = model->starts[packet].id, .heap = model->starts[packet].heap };
 	reader_packet(reader, model->graph, packet);
+	const size_t bytes = (size_t)(reader->end - reader->at);
+	if (m->capacity < bytes) /* it will be some twice as long, and need not grow to that step by step */
+		image_grow(m, bytes);
 	if (model->width == 4) { /* nearly always */
 		while (reader_next(reader, &object))
 			put_object(m, &object, 4);
