@@ -117,17 +117,25 @@ int export_find(const struct exporter *exporter, const char *path, uint64_t *ino
 
 /* --- one file --- */
 
-/* Both results are errno values: of reading, and of writing. */
+static int attributes(const struct exporter *exporter, uint64_t ino, struct stat *st)
+{
+	const uint64_t epoch = input_begin();
+	return checked(exporter, epoch, tree_getattr(exporter->tree, ino, st));
+}
+
+/*
+ * Both results are errno values: of reading, and of writing. attributes() was asked before: finding a table's size notes
+ * where its rows are, without which each piece would be written from the table's beginning on.
+ */
 static int copy_file(const struct exporter *exporter, uint64_t ino, int fd, int *write_error)
 {
-	struct text text = { 0 };
 	size_t len = PIECE;
 	int rc = 0;
 	*write_error = 0;
 	for (uint64_t offset = 0; !rc && !*write_error && len == PIECE; offset += len) {
 		const uint64_t epoch = input_begin();
+		struct text text = { 0 };
 		uint64_t place;
-		text.len = 0;
 		rc = tree_read(exporter->tree, ino, offset, PIECE, &text, &place, &len);
 		/* The dump's own bytes are copied, or a large dump would all be mapped in the end. */
 		if (!rc && place != UINT64_MAX && len) {
@@ -137,8 +145,8 @@ static int copy_file(const struct exporter *exporter, uint64_t ino, int fd, int 
 		rc = checked(exporter, epoch, rc);
 		if (!rc)
 			*write_error = write_all(fd, text.data, len);
+		text_free(&text);
 	}
-	text_free(&text);
 	return rc;
 }
 
@@ -181,6 +189,7 @@ static int copy_names(const struct exporter *exporter, uint64_t ino, int fd, int
 
 int export_path(const struct exporter *exporter, const char *path, int fd, const char *name)
 {
+	struct stat st;
 	uint64_t ino;
 	int write_error = 0;
 	int rc = export_find(exporter, path, &ino);
@@ -189,11 +198,10 @@ int export_path(const struct exporter *exporter, const char *path, int fd, const
 			exporter->dump, path);
 		return -1;
 	}
-	if (!rc) {
-		rc = copy_file(exporter, ino, fd, &write_error);
-		if (rc == EISDIR)
-			rc = copy_names(exporter, ino, fd, &write_error);
-	}
+	if (!rc)
+		rc = attributes(exporter, ino, &st);
+	if (!rc)
+		rc = (S_ISDIR(st.st_mode) ? copy_names : copy_file)(exporter, ino, fd, &write_error);
 	if (rc)
 		return say(exporter, path, rc);
 	if (!write_error)
@@ -327,8 +335,7 @@ static int walk_file(struct walk *walk, const struct entry *entry)
 	struct stat st;
 	int write_error = 0;
 	show_progress(walk);
-	const uint64_t epoch = input_begin();
-	int rc = checked(walk->exporter, epoch, tree_getattr(walk->exporter->tree, entry->ino, &st));
+	int rc = attributes(walk->exporter, entry->ino, &st);
 	if (!rc) {
 		const struct timespec times[2] = { st.st_atim, st.st_mtim };
 		unfinished.path = walk->path.data;
@@ -361,8 +368,7 @@ static int walk_entries(struct walk *walk, uint64_t ino);
 static int walk_folder(struct walk *walk, const struct entry *entry)
 {
 	struct stat st;
-	const uint64_t epoch = input_begin();
-	int rc = checked(walk->exporter, epoch, tree_getattr(walk->exporter->tree, entry->ino, &st));
+	int rc = attributes(walk->exporter, entry->ino, &st);
 	if (rc)
 		return pass_over(walk, rc);
 	const struct timespec times[2] = { st.st_atim, st.st_mtim };

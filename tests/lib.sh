@@ -149,8 +149,11 @@ refused() {
 
 ### Mounts
 
+# shellcheck disable=SC2034 # for those who source this
 can_mount=yes
+! "$heapfs" --version 2>&1 | grep -q 'without libfuse' || can_mount=no # ./configure --disable-mount
 if [ ! -c /dev/fuse ] || ! command -v fusermount3 >/dev/null; then
+	# shellcheck disable=SC2034
 	can_mount=no
 	if [ -z "${without_mount:-}" ] && [ -n "${CI:-}" ]; then
 		echo "1..1"

@@ -178,8 +178,9 @@ static bool write_graph(struct trace *trace, struct spill *spill, struct graphin
 			  "process %" PRIu32, g->pid);
 	if (heap_graph_write(dump->graph, spill, dump->offset))
 		return false;
+	dump->offset = dump->graph->offset;
 	dump->len = dump->graph->len;
-	trace->size = dump->graph->sizes + dump->graph->size_count * sizeof(struct own_size);
+	trace->size = dump->len ? dump->offset + dump->len : trace->size;
 	return !spill->full;
 }
 

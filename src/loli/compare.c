@@ -93,7 +93,9 @@ static bool count_side(struct loli_comparison *c, bool before)
 		*(before ? &c->total[i].before : &c->total[i].after) = both->functions[i].total;
 	for (size_t i = 1; i < both->node_count; i++) {
 		const struct loli_node *node = &both->nodes[i];
-		struct loli_both *self = &c->self[node->own];
+		if (!node->self.count)
+			continue;
+		struct loli_both *self = &c->self[merged_own(both, (uint32_t)i)];
 		loli_add(before ? &self->before : &self->after, node->self.bytes, node->self.count);
 	}
 	*(before ? &c->held.before : &c->held.after) = both->nodes[0].total;
@@ -150,7 +152,7 @@ static int by_stack(const void *a, const void *b, void *context)
 {
 	const struct loli_comparison *c = context;
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct loli_both first = loli_stack(c, x), second = loli_stack(c, y);
+	const struct loli_both first = loli_stack(c, c->both.stacks[x].node), second = loli_stack(c, c->both.stacks[y].node);
 	const int order = compare_growth(&first, &second);
 	return order ? order : x < y ? -1 : x > y;
 }
@@ -159,16 +161,21 @@ static bool find_rows(struct loli_comparison *c)
 {
 	c->by_function = reallocarray(NULL, c->both.function_count + 1, sizeof *c->by_function);
 	c->by_stack = reallocarray(NULL, c->both.node_count, sizeof *c->by_stack);
-	if (!c->by_function || !c->by_stack)
+	c->both.stacks = reallocarray(NULL, c->both.node_count, sizeof *c->both.stacks);
+	if (!c->by_function || !c->by_stack || !c->both.stacks)
 		return false;
 	for (uint32_t i = 0; i < c->both.function_count; i++)
 		if (c->both.functions[i].lib != NUMBER_NONE && loli_function_change(c, i) != CHANGE_NONE)
 			c->by_function[c->function_rows++] = i;
 	for (uint32_t i = 1; i < c->both.node_count; i++) {
 		const struct loli_both stack = loli_stack(c, i);
-		if (loli_change(&stack) != CHANGE_NONE)
-			c->by_stack[c->stack_rows++] = i;
+		if (loli_change(&stack) == CHANGE_NONE)
+			continue;
+		c->both.stacks[c->stack_rows] = (struct loli_stack){ i, merged_own(&c->both, i) };
+		c->by_stack[c->stack_rows] = (uint32_t)c->stack_rows;
+		c->stack_rows++;
 	}
+	c->both.stack_count = c->stack_rows;
 	qsort_r(c->by_function, c->function_rows, sizeof *c->by_function, by_function, c);
 	qsort_r(c->by_stack, c->stack_rows, sizeof *c->by_stack, by_stack, c);
 	return true;
@@ -258,10 +265,11 @@ static bool held_then(const struct loli_sums *sums, int64_t time_ms, struct loli
 	struct loli_moment moment = { .blocks = NULL };
 	bool made = records_open(&records, sums->loli, false) && moment_open(&moment, &records, time_ms);
 	for (size_t i = 0; made && i < sums->entry_count; i++) {
+		const struct loli_entry entry = sums_entry(sums, i);
 		struct loli_record record;
-		made = sums_record(sums, &sums->entries[i], &record);
+		made = sums_record(sums, &entry, &record);
 		if (made && moment_state(&moment, &records, &record) != MOMENT_GONE)
-			loli_add(&held[sums->entries[i].leaf], record.size, 1);
+			loli_add(&held[sums->stacks[entry.stack].node], record.size, 1);
 	}
 	moment_close(&moment);
 	records_close(&records);
@@ -287,6 +295,7 @@ void loli_comparison_close(struct loli_comparison *comparison)
 	free(comparison->both.libraries);
 	free(comparison->both.functions);
 	free(comparison->both.nodes);
+	free(comparison->both.stacks);
 	free(comparison->self);
 	free(comparison->total);
 	free(comparison->by_function);

@@ -25,7 +25,7 @@ struct loli_comparison {
 	/* Names, and the merged tree of both: of its nodes `self` is what is held after, `freed` what was held before. */
 	struct loli_sums both;
 	struct loli_both *self, *total; /* of functions, by number */
-	/* What differs, largest growth first: functions, and nodes where stacks end. */
+	/* What differs, largest growth first: functions, and stacks, of `both`. */
 	uint32_t *by_function, *by_stack;
 	size_t function_rows, stack_rows;
 	/* Of the stacks that changed so the difference: what new ones hold, what others hold more, or less, and what was

@@ -10,7 +10,7 @@ bool merged_open(struct loli_sums *sums)
 	if (!sums->nodes)
 		return false;
 	sums->node_count = sums->node_capacity = 1;
-	sums->nodes[0] = (struct loli_node){ NUMBER_NONE, NUMBER_NONE, NUMBER_NONE, .size = 1 };
+	sums->nodes[0] = (struct loli_node){ NUMBER_NONE, NUMBER_NONE, .size = 1 };
 	return true;
 }
 
@@ -21,16 +21,12 @@ uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t p
 	if (!number || *number != NUMBER_NONE)
 		return number ? *number : NUMBER_NONE;
 	*number = 0;
-	if (sums->node_count == LOLI_NODES_MOST ||
+	if (sums->node_count == NUMBER_NONE ||
 	    !table_grow(&list, sums->node_count, &sums->node_capacity, sizeof *sums->nodes))
 		return NUMBER_NONE;
 	sums->nodes = list;
-	const struct loli_node *above = &sums->nodes[parent];
-	const uint32_t library = sums->functions[function].lib;
-	const bool agent = library != NUMBER_NONE && sums->libraries[library].agent;
-	sums->nodes[sums->node_count] = (struct loli_node){
-		.parent = parent, .function = function, .depth = above->depth + 1, .size = 1,
-		.own = agent && above->own != NUMBER_NONE ? above->own : function };
+	sums->nodes[sums->node_count] = (struct loli_node){ .parent = parent, .function = function,
+							    .depth = sums->nodes[parent].depth + 1, .size = 1 };
 	return *number = (uint32_t)sums->node_count++;
 }
 
@@ -42,6 +38,18 @@ void merged_add_up(struct loli_sums *sums)
 		const struct loli_node *node = &sums->nodes[i];
 		loli_add(&sums->nodes[node->parent].total, node->total.bytes, node->total.count);
 	}
+}
+
+uint32_t merged_own(const struct loli_sums *sums, uint32_t node)
+{
+	uint32_t function = NUMBER_NONE;
+	for (; node; node = sums->nodes[node].parent) {
+		function = sums->nodes[node].function;
+		const uint32_t library = sums->functions[function].lib;
+		if (library == NUMBER_NONE || !sums->libraries[library].agent)
+			break;
+	}
+	return function;
 }
 
 int compare_texts(const struct loli_sums *sums, uint32_t a, uint32_t b)
@@ -117,8 +125,8 @@ bool merged_sort(struct loli_sums *sums)
 		if (i)
 			nodes[numbers[i]].parent = numbers[sums->nodes[i].parent];
 	}
-	for (size_t i = 0; made && i < sums->entry_count; i++)
-		sums->entries[i].leaf = numbers[sums->entries[i].leaf] & (LOLI_NODES_MOST - 1);
+	for (size_t i = 0; made && sums->unpacked && i < sums->entry_count; i++)
+		sums->unpacked[i].stack = numbers[sums->unpacked[i].stack];
 	free(order);
 	free(numbers);
 	if (!made) {

@@ -88,16 +88,14 @@ static uint32_t leaf_of(struct building *b, const struct loli_record *record, co
 	return node ? node : leaf_without_stack(b, record, library);
 }
 
-/* Adds a record to all that it belongs to itself. */
+/* Adds a record to its state, node and library. */
 static void count_record(struct loli_sums *sums, const struct loli_record *record, const struct loli_entry *entry,
 			 uint32_t library)
 {
-	struct loli_node *leaf = &sums->nodes[entry->leaf];
-	struct loli_function *function = &sums->functions[leaf->own];
+	struct loli_node *leaf = &sums->nodes[entry->stack];
 	const bool freed = entry->state == LOLI_FREED;
 	loli_add(&sums->states[entry->state], record->size, 1);
 	loli_add(freed ? &leaf->freed : &leaf->self, record->size, 1);
-	loli_add(freed ? &function->freed : &function->self, record->size, 1);
 	loli_add(freed ? &sums->libraries[library].freed : &sums->libraries[library].self, record->size, 1);
 	if (sums->entry_count == 1 || record->time_ms < sums->time_first)
 		sums->time_first = record->time_ms;
@@ -128,9 +126,9 @@ static bool read_records(struct building *b)
 		const uint32_t leaf = library == NUMBER_NONE ? library : leaf_of(b, &record, &uuid, library);
 		if (leaf == NUMBER_NONE)
 			return false;
-		struct loli_entry *entry = &sums->entries[sums->entry_count++];
-		*entry = (struct loli_entry){ .number = (uint32_t)i, .leaf = leaf & (LOLI_NODES_MOST - 1),
-					      .state = record_state(&b->records, &record) & 3 };
+		struct loli_entry *entry = &sums->unpacked[sums->entry_count++];
+		*entry = (struct loli_entry){ .number = (uint32_t)i, .stack = leaf,
+					      .state = record_state(&b->records, &record) };
 		count_record(sums, &record, entry, library);
 	}
 	return true;
@@ -139,7 +137,7 @@ static bool read_records(struct building *b)
 /* By sequence number; of equal ones in the order of the file. `seqs` has the records' numbers, in its order. */
 static bool sort_entries(struct loli_sums *sums, const uint32_t *seqs)
 {
-	struct loli_entry *from = sums->entries, *to = reallocarray(NULL, sums->entry_count + 1, sizeof *to);
+	struct loli_entry *from = sums->unpacked, *to = reallocarray(NULL, sums->entry_count + 1, sizeof *to);
 	if (!to)
 		return false;
 	for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -159,6 +157,46 @@ static bool sort_entries(struct loli_sums *sums, const uint32_t *seqs)
 	for (size_t i = 1; i < sums->entry_count; i++)
 		sums->seq_repeated += seqs[from[i].number] == seqs[from[i - 1].number];
 	return true;
+}
+
+/* Which nodes records end at. What these hold is their functions' as well. */
+static bool find_stacks(struct loli_sums *sums, uint32_t *numbers)
+{
+	for (uint32_t i = 1; i < sums->node_count; i++)
+		if (sums->nodes[i].self.count || sums->nodes[i].freed.count)
+			numbers[i] = (uint32_t)sums->stack_count++;
+	sums->stacks = reallocarray(NULL, sums->stack_count + 1, sizeof *sums->stacks);
+	size_t next = 0;
+	for (uint32_t i = 1; sums->stacks && i < sums->node_count; i++) {
+		const struct loli_node *node = &sums->nodes[i];
+		if (!node->self.count && !node->freed.count)
+			continue;
+		const struct loli_stack stack = { i, merged_own(sums, i) };
+		struct loli_function *function = &sums->functions[stack.function];
+		loli_add(&function->self, node->self.bytes, node->self.count);
+		loli_add(&function->freed, node->freed.bytes, node->freed.count);
+		sums->stacks[next++] = stack;
+	}
+	return sums->stacks != NULL;
+}
+
+static bool pack_entries(struct loli_sums *sums)
+{
+	uint32_t *numbers = reallocarray(NULL, sums->node_count, sizeof *numbers);
+	bool made = numbers && find_stacks(sums, numbers);
+	sums->stack_width = bits_width(sums->stack_count);
+	const unsigned width = LOLI_STATE_BITS + sums->stack_width + bits_width(sums->loli->parts[LOLI_RECORDS].count);
+	/* More than that is a file of terabytes. */
+	made = made && width <= BITS_MOST && bits_open(&sums->entries, sums->entry_count, width);
+	for (size_t i = 0; made && i < sums->entry_count; i++) {
+		const struct loli_entry *entry = &sums->unpacked[i];
+		bits_set(&sums->entries, i, ((uint64_t)entry->number << sums->stack_width | numbers[entry->stack])
+						    << LOLI_STATE_BITS | entry->state);
+	}
+	free(numbers);
+	free(sums->unpacked);
+	sums->unpacked = NULL;
+	return made;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -218,8 +256,9 @@ static int by_stack(const void *a, const void *b, void *context)
 {
 	const struct loli_sums *sums = context;
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int order = compare_sums(&sums->nodes[x].self, &sums->nodes[y].self);
-	order = order ? order : compare_sums(&sums->nodes[x].freed, &sums->nodes[y].freed);
+	const struct loli_node *n = &sums->nodes[sums->stacks[x].node], *m = &sums->nodes[sums->stacks[y].node];
+	int order = compare_sums(&n->self, &m->self);
+	order = order ? order : compare_sums(&n->freed, &m->freed);
 	return order ? order : x < y ? -1 : x > y;
 }
 
@@ -235,19 +274,10 @@ static uint32_t *sorted(struct loli_sums *sums, size_t count, int (*compare)(con
 
 static bool sort_sums(struct loli_sums *sums)
 {
-	for (size_t i = 1; i < sums->node_count; i++)
-		sums->stack_count += sums->nodes[i].self.count || sums->nodes[i].freed.count;
 	sums->by_function = sorted(sums, sums->function_count, by_function);
 	sums->by_library = sorted(sums, sums->library_count, by_library);
-	sums->by_stack = reallocarray(NULL, sums->stack_count + 1, sizeof *sums->by_stack);
-	if (!sums->by_function || !sums->by_library || !sums->by_stack)
-		return false;
-	size_t next = 0;
-	for (size_t i = 1; i < sums->node_count; i++)
-		if (sums->nodes[i].self.count || sums->nodes[i].freed.count)
-			sums->by_stack[next++] = (uint32_t)i;
-	qsort_r(sums->by_stack, next, sizeof *sums->by_stack, by_stack, sums);
-	return true;
+	sums->by_stack = sorted(sums, sums->stack_count, by_stack);
+	return sums->by_function && sums->by_library && sums->by_stack;
 }
 
 static bool build(struct building *b)
@@ -257,9 +287,9 @@ static bool build(struct building *b)
 	const uint64_t numbers = parts[LOLI_RECORDS].count + parts[LOLI_FREES].count;
 	sums->no_stacks = parts[LOLI_STACKS].whole && !parts[LOLI_STACKS].count;
 	b->numbers = reallocarray(NULL, numbers + 1, sizeof *b->numbers);
-	sums->entries = reallocarray(NULL, parts[LOLI_RECORDS].count + 1, sizeof *sums->entries);
+	sums->unpacked = reallocarray(NULL, parts[LOLI_RECORDS].count + 1, sizeof *sums->unpacked);
 	sums->records_at = reallocarray(NULL, parts[LOLI_RECORDS].count / LOLI_RECORD_STEP + 1, sizeof *sums->records_at);
-	if (!b->numbers || !sums->entries || !sums->records_at || !merged_open(sums))
+	if (!b->numbers || !sums->unpacked || !sums->records_at || !merged_open(sums))
 		return false;
 	if (!open_records(b) || !read_records(b) || !sort_entries(sums, b->numbers + parts[LOLI_FREES].count))
 		return false;
@@ -271,7 +301,7 @@ static bool build(struct building *b)
 		sums->function_capacity = sums->function_count + 1;
 	}
 	merged_add_up(sums);
-	return merged_sort(sums) && merged_count(sums) && sort_sums(sums);
+	return merged_sort(sums) && merged_count(sums) && pack_entries(sums) && sort_sums(sums);
 }
 
 bool stacks_build(struct loli_sums *sums)

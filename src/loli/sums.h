@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sums: what a profile's records add up to: by function, by library, by call stack, by mapping.  Made at first use
- * by one pass over the records and then kept: 8.5 bytes a record, 56 for each distinct place in the merged tree of
- * stacks, 48 a function. Functions are told apart by library and name, never by address: what has no name is called
+ * by one pass over the records and then kept: some 4.5 bytes a record, 52 for each distinct place in the merged tree
+ * of stacks, 48 a function. Functions are told apart by library and name, never by address: what has no name is called
  * library!0xaddress. A record without a stack lies below the node "[no call stack]", so that all sums are the
  * records' own.  "Held" is what is not known to be freed: live records, and those of which a cut file does not
  * tell.
@@ -10,14 +10,16 @@
 #ifndef HEAPFS_SUMS_H
 #define HEAPFS_SUMS_H
 
+#include "loli/bits.h"
 #include "loli/records.h"
-/* A record, in few bytes, since there are many. */
+
+/* A record. They are kept in as few bits as they need: see sums_entry(). */
 struct loli_entry {
-	uint32_t number;	/* of the record in the file */
-	uint32_t leaf : 30;	/* number of the node where its stack ends */
-	uint32_t state : 2;
+	uint32_t number;	/* in the file */
+	uint32_t stack;		/* in loli_sums.stacks; while they are being built, the node where it ends */
+	enum loli_state state;
 };
-#define LOLI_NODES_MOST (UINT32_C(1) << 30)
+#define LOLI_STATE_BITS 2
 /* Of every so many records the place is kept. */
 #define LOLI_RECORD_STEP 16
 
@@ -53,10 +55,15 @@ struct loli_function {
 struct loli_node {
 	uint32_t parent;	/* NUMBER_NONE of the root, which is number 0 */
 	uint32_t function;	/* NUMBER_NONE of the root */
-	uint32_t own;		/* function of the nearest frame at or above it that is not the agent's */
 	uint32_t size;		/* nodes in it and below */
 	uint32_t depth;
 	struct loli_sum self, total, freed; /* held; freed: self alone */
+};
+
+/* A node where records end. */
+struct loli_stack {
+	uint32_t node;
+	uint32_t function;	/* that the records are put down to: of the nearest frame that is not the agent's */
 };
 
 struct loli_symbol {
@@ -90,7 +97,8 @@ struct loli_series {
 struct loli_sums {
 	const struct loli *loli;
 	struct texts texts;
-	struct loli_entry *entries; /* by sequence number */
+	struct bits entries;	/* by sequence number */
+	unsigned stack_width;	/* bits of an entry's stack, which are behind its state's; the rest is its number */
 	uint64_t *records_at;	/* where every LOLI_RECORD_STEPth record is in the file */
 	size_t entry_count;
 	struct loli_library *libraries;
@@ -110,10 +118,12 @@ struct loli_sums {
 	size_t series_count;
 	uint64_t *times;	/* all x of all series, once */
 	size_t time_count;
-	uint32_t *by_function, *by_library, *by_stack; /* most held bytes first; by_stack has the nodes where records end */
+	struct loli_stack *stacks; /* by node */
 	size_t stack_count;
+	uint32_t *by_function, *by_library, *by_stack; /* most held bytes first */
 
 	/* While they are being built. */
+	struct loli_entry *unpacked; /* entries */
 	struct table by_name, frames; /* libraries and functions by name, functions by place */
 	char *scratch;
 	size_t scratch_size;
@@ -140,6 +150,15 @@ void sums_close(struct loli_sums *sums);
 static inline struct text_entry sums_text(const struct loli_sums *sums, uint32_t text)
 {
 	return sums->texts.list[text];
+}
+
+static inline struct loli_entry sums_entry(const struct loli_sums *sums, size_t i)
+{
+	const uint64_t bits = bits_get(&sums->entries, i);
+	const uint64_t behind = bits >> LOLI_STATE_BITS;
+	return (struct loli_entry){ .state = (enum loli_state)(bits & ((1u << LOLI_STATE_BITS) - 1)),
+				    .stack = (uint32_t)(behind & ((UINT64_C(1) << sums->stack_width) - 1)),
+				    .number = (uint32_t)(behind >> sums->stack_width) };
 }
 
 /* The record of an entry. False where the file does not have it any more. */
@@ -192,6 +211,8 @@ uint32_t merged_child(struct loli_sums *sums, struct table *children, uint32_t p
 void merged_add_up(struct loli_sums *sums);
 bool merged_sort(struct loli_sums *sums);
 bool merged_count(struct loli_sums *sums);
+/* The function of the nearest frame, at or above a node, that is not the agent's; the outermost where all are. */
+uint32_t merged_own(const struct loli_sums *sums, uint32_t node);
 /* By name, then by library; functions of one tree are in no other order. */
 int merged_compare(const struct loli_sums *sums, uint32_t function, uint32_t other);
 int compare_texts(const struct loli_sums *sums, uint32_t a, uint32_t b);

@@ -41,21 +41,15 @@ bool lookup_profile(const struct node *folder, const char *name, struct node *ch
 
 /* --- names in stacks --- */
 
-static void put_label(struct text *text, const struct profile_view *view, size_t number)
-{
-	const size_t start = number ? view->label_ends[number - 1] : 0;
-	text_put(text, view->labels.data + start, view->label_ends[number] - start);
-}
-
 void put_function_label(struct text *text, const struct profile_view *view, uint32_t function)
 {
-	put_label(text, view, function);
+	text_name(text, sums_name(view->sums, view->sums->functions[function].text));
 }
 
 void put_library_label(struct text *text, const struct profile_view *view, uint32_t library)
 {
 	if (library != NUMBER_NONE)
-		put_label(text, view, view->sums->function_count + library);
+		text_name(text, sums_name(view->sums, view->sums->libraries[library].text));
 }
 
 /* Without the ";" that stands between frames. */
@@ -116,31 +110,29 @@ static bool find_namesakes(struct profile_view *view)
 	return made;
 }
 
-static bool make_labels(struct profile_view *view)
+/* Stacks have their beginnings in common: each place's length once. */
+static bool measure_stacks(struct profile_view *view)
 {
 	const struct loli_sums *sums = view->sums;
 	struct text frame = { 0 };
-	view->label_ends = reallocarray(NULL, sums->function_count + sums->library_count + 1,
-					sizeof *view->label_ends);
-	view->stack_lens = reallocarray(NULL, sums->node_count + 1, sizeof *view->stack_lens);
+	uint64_t *lens = reallocarray(NULL, sums->node_count, sizeof *lens);
+	view->stack_lens = reallocarray(NULL, sums->stack_count + 1, sizeof *view->stack_lens);
 	view->flags = calloc(sums->node_count + 1, sizeof *view->flags);
-	if (!view->label_ends || !view->stack_lens || !view->flags || !find_namesakes(view))
-		return false;
-	for (size_t i = 0; i < sums->function_count + sums->library_count; i++) {
-		text_name(&view->labels, sums_name(sums, i < sums->function_count ? sums->functions[i].text :
-							 sums->libraries[i - sums->function_count].text));
-		view->label_ends[i] = view->labels.len;
-	}
-	view->stack_lens[0] = 0;
-	for (uint32_t i = 1; i < sums->node_count; i++) {
+	const bool made = lens && view->stack_lens && view->flags && find_namesakes(view);
+	if (made)
+		lens[0] = 0;
+	for (uint32_t i = 1; made && i < sums->node_count; i++) {
 		const uint32_t parent = sums->nodes[i].parent;
 		frame.len = 0;
 		put_frame(&frame, view, i);
-		view->stack_lens[i] = view->stack_lens[parent] + (parent != 0) + frame.len;
+		lens[i] = lens[parent] + (parent != 0) + frame.len;
 	}
-	const bool made = !view->labels.failed && !frame.failed;
+	for (size_t i = 0; made && i < sums->stack_count; i++)
+		view->stack_lens[i] = lens[sums->stacks[i].node];
+	const bool failed = frame.failed;
 	text_free(&frame);
-	return made;
+	free(lens);
+	return made && !failed;
 }
 
 /* --- screenshots --- */
@@ -241,7 +233,7 @@ bool screenshot_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 
 bool profile_view_open(struct profile_view *view, bool all)
 {
-	return make_labels(view) && callstacks_open(view, all);
+	return measure_stacks(view) && callstacks_open(view, all);
 }
 
 const struct profile_view *profile_view(const struct node *node)
@@ -305,8 +297,6 @@ void profile_stop(struct tree *tree)
 
 void profile_view_free(struct profile_view *view)
 {
-	text_free(&view->labels);
-	free(view->label_ends);
 	free(view->stack_lens);
 	free(view->flags);
 	free(view->screenshots);

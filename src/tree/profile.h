@@ -23,9 +23,7 @@ struct screenshot {
 
 struct profile_view {
 	const struct loli_sums *sums;
-	struct text labels;	/* names, escaped: of functions, then of libraries */
-	size_t *label_ends;	/* by number */
-	uint64_t *stack_lens;	/* bytes of a stack that ends at a node */
+	uint64_t *stack_lens;	/* bytes of stacks */
 	uint8_t *flags;		/* of nodes */
 	uint64_t threshold;	/* bytes from which on a node is shown in callstacks/ */
 	bool of_stacks;		/* nodes count stacks, not allocations */

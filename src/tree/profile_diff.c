@@ -268,13 +268,13 @@ static void put_function_row(struct text *text, const struct profile_changes *ch
 static void put_stack_row(struct pages *pages, const struct profile_changes *changes, uint64_t i)
 {
 	const struct loli_comparison *comparison = changes->comparison;
-	const uint32_t number = comparison->by_stack[i];
+	const uint32_t stack = comparison->by_stack[i], number = comparison->both.stacks[stack].node;
 	const struct loli_both both = loli_stack(comparison, number);
 	put_both(&pages->text, &both);
 	text_printf(&pages->text, "%s\t%" PRIu32 "\t", loli_change_names[loli_change(&both)],
 		    comparison->both.nodes[number].depth);
 	if (pages_sizing(pages))
-		pages_skip(pages, changes->both.stack_lens[number]);
+		pages_skip(pages, changes->both.stack_lens[stack]);
 	else
 		put_stack(&pages->text, &changes->both, number);
 	text_putc(&pages->text, '\n');
