@@ -93,7 +93,8 @@ const struct kind_row kinds[KIND_COUNT] = {
 	[KIND_ORPHAN] = { FILE_, KEY_OFFSET, .bytes = picture_bytes },
 	[KIND_TRACE_PICTURES] = { FOLDER, KEY_DUMP, "trace", KIND_BITMAPS, has_trace_pictures,
 				  .list = list_trace_pictures, .lookup = lookup_trace_picture },
-	[KIND_TRACE_PICTURE] = { FILE_, KEY_DUMP_PART, .bytes = trace_picture_bytes },
+	/* And in refused/ and orphans/ those from elsewhere, whose numbers follow. */
+	[KIND_TRACE_PICTURE] = { FILE_, KEY_DUMP_PART, .made = &trace_picture_made },
 	[KIND_SMAPS] = { FILE_, KEY_DUMP, "smaps.tsv", KIND_DUMP, has_smaps, .bytes = smaps_bytes },
 	[KIND_OBJECT_PNG] = { LINK, KEY_OFFSET, "bitmap.png", KIND_OBJECT, has_png, .depth = 4,
 			      .target = target_bitmap },
@@ -198,7 +199,12 @@ const struct kind_row kinds[KIND_COUNT] = {
 	[KIND_SCREENSHOTS] = { FOLDER, KEY_PROFILE, "screenshots", KIND_ROOT, has_profile, .list = list_screenshots,
 			       .lookup = lookup_screenshot, .job = profile_job },
 	/* What has changed. */
-	[KIND_DIFF] = { FOLDER, KEY_DIFF, "diff", KIND_ROOT, has_baseline },
+	[KIND_DIFF] = { FOLDER, KEY_DIFF, "diff", KIND_ROOT, has_baseline, .list = list_diff, .lookup = lookup_diff },
+	[KIND_DIFF_FILE] = { FILE_, KEY_DIFF, .pages = &diff_pages, .job = diff_file_job },
+	[KIND_DIFF_FOLDER] = { FOLDER, KEY_DIFF, .list = list_diff_folder, .lookup = lookup_diff_folder, .up = up_diff_folder,
+			       .job = diff_folder_job },
+	[KIND_DIFF_TEXT] = { FILE_, KEY_OFFSET, .pages = &object_pages },
+	[KIND_DIFF_LINK] = { LINK, KEY_OFFSET, .target = target_diff_link },
 	[KIND_PROFILE_DIFF] = { FOLDER, KEY_PROFILE, "diff", KIND_ROOT, has_profile_baseline, .list = list_profile_diff,
 				.lookup = lookup_profile_diff },
 	[KIND_SCREENSHOT] = { FILE_, KEY_PROFILE, .bytes = screenshot_bytes, .job = profile_job },
