@@ -130,8 +130,8 @@ static int64_t size_of(const struct pair *pair, const char *path)
 	return st.st_size;
 }
 
-#define SIX(what) what "before_bytes\t" what "after_bytes\t" what "delta_bytes\t" what "before_count\t" what "after_count\t" \
-	what "delta_count\t"
+#define SIX(what) what "before_bytes\t" what "after_bytes\t" what "delta_bytes\t" what "before_count\t" \
+	what "after_count\t" what "delta_count\t"
 #define FUNCTIONS SIX("") SIX("total_") "change\tlibrary\tfunction\n"
 #define STACKS SIX("") "change\tdepth\tstack\n"
 #define NONE "0\t0\t0\t0\t0\t0\t"
