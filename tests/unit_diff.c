@@ -350,6 +350,44 @@ static void test_judge(void **state)
 	}
 }
 
+/* A collector packs objects of one size: each then stands where another one stood, but for the first, which went. */
+static void make_packed(struct opened *opened, bool after)
+{
+	struct vm vm;
+	char text[32];
+	vm_init(&vm, VM_JDK9, 8);
+	const uint64_t class = vm_define(&vm, "app/Fixed", vm.object, "number:I"), other = vm_define(&vm, "app/Count", vm.object, "n:I");
+	for (unsigned i = 0; i < 500; i++) {
+		snprintf(text, sizeof text, "text %u", 1000 + i);
+		vm_root(&vm, ROOT_JNI_GLOBAL, vm_string(&vm, text));
+	}
+	vm_root(&vm, ROOT_JNI_GLOBAL, VM_NEW(&vm, other, after ? 70 : 7));
+	for (unsigned i = after; i < 200; i++)
+		vm_root(&vm, ROOT_JNI_GLOBAL, VM_NEW(&vm, class, i));
+	opened_vm(opened, &vm, JVM);
+}
+
+static void test_packed(void **state)
+{
+	struct pair pair;
+	struct object object;
+	(void)state;
+	make_packed(&pair.dumps[DIFF_OLD], false);
+	make_packed(&pair.dumps[DIFF_NEW], true);
+	pair_start(&pair, 1);
+	const struct diff_objects *objects = &pair.diff->objects;
+	const size_t fixed = (size_t)(class_called(pair.diff, "app.Fixed") - pair.diff->classes);
+	assert_true(objects->judgement.by_id);
+	assert_int_equal(objects->by_content, 199);
+	assert_int_equal(objects->changed, 1);
+	assert_int_equal(objects->left[DIFF_NEW].count, 0);
+	assert_int_equal(objects->left[DIFF_OLD].count, 1);
+	assert_int_equal(objects->lists[DIFF_OLD][fixed].count, 1);
+	assert_true(heap_object(pair.diff->heaps[DIFF_OLD], objects->lists[DIFF_OLD][fixed].offsets[0], &object));
+	assert_int_equal(be32(object.data), 0);
+	pair_end(&pair);
+}
+
 /* --- who retains what, by path --- */
 
 static uint64_t random_state = 1;
@@ -758,7 +796,7 @@ int main(void)
 		cmocka_unit_test(test_tables),	    cmocka_unit_test(test_itself),	  cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_judge),	    cmocka_unit_test(test_paths),	  cmocka_unit_test(test_bitmaps),
 		cmocka_unit_test(test_contents),    cmocka_unit_test(test_arrays),	  cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_cut),	    cmocka_unit_test(test_packed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
