@@ -1,214 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapfs-pack: puts a heap dump and its pictures into one Perfetto trace. */
 #include "input/container.h"
+#include "input/pack.h"
+#include "input/picture_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EXIT_USAGE 2
-/* Traces pass through buffers that hold packets whole. */
-#define CHUNK_BYTES (UINT64_C(4) << 20)
-#define PICTURE_MOST (UINT64_C(1) << 30)
-#define SEQUENCE 1
-#define CLOCK_REALTIME_ID 1	/* of Perfetto's BuiltinClock */
-
-/* Fields of TracePacket, HprofDump and HprofBitmap; see contrib/perfetto/hprof_dump.proto. */
-enum {
-	TRACE_PACKET = 1,
-	TIMESTAMP = 8,
-	SEQUENCE_ID = 10,
-	CLOCK_ID = 58,
-	FIRST_ON_SEQUENCE = 87,
-	HPROF_DUMP = 129,
-	HPROF_BITMAP = 2129
-};
-
-/* A message while it is put together: its fields, but for one last one whose bytes are elsewhere. */
-struct message {
-	uint8_t data[512];
-	size_t len;
-};
-
-static void put_varint(struct message *m, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		m->data[m->len++] = (uint8_t)(value | 0x80);
-	m->data[m->len++] = (uint8_t)value;
-}
-
-static void put_number(struct message *m, unsigned field, uint64_t value)
-{
-	put_varint(m, (uint64_t)field << 3);
-	put_varint(m, value);
-}
-
-/* The head of a field of bytes, which follow. */
-static void put_head(struct message *m, unsigned field, uint64_t len)
-{
-	put_varint(m, (uint64_t)field << 3 | 2);
-	put_varint(m, len);
-}
-
-static void put_text(struct message *m, unsigned field, const char *text)
-{
-	const size_t len = strlen(text);
-	put_head(m, field, len);
-	memcpy(m->data + m->len, text, len);
-	m->len += len;
-}
-
-struct packer {
-	FILE *out;
-	const char *path;
-	uint64_t time;		/* in ns, of all packets */
-	uint32_t pid;
-	bool started;		/* a packet was written */
-};
-
-/*
- * Writes a packet: its own fields, then field `field`, which is `inner` followed by one more field of bytes, `data`. Those
- * are the larger part, and not copied.
- */
-static int write_packet(struct packer *packer, unsigned field, struct message *inner, unsigned bytes_field,
-			const void *data, uint64_t len)
-{
-	struct message packet = { .len = 0 }, head = { .len = 0 };
-	put_number(&packet, TIMESTAMP, packer->time);
-	put_number(&packet, CLOCK_ID, CLOCK_REALTIME_ID);
-	put_number(&packet, SEQUENCE_ID, SEQUENCE);
-	if (!packer->started)
-		put_number(&packet, FIRST_ON_SEQUENCE, 1);
-	packer->started = true;
-	put_head(inner, bytes_field, len);
-	put_head(&packet, field, inner->len + len);
-	put_head(&head, TRACE_PACKET, packet.len + inner->len + len);
-	return fwrite(head.data, 1, head.len, packer->out) == head.len &&
-			       fwrite(packet.data, 1, packet.len, packer->out) == packet.len &&
-			       fwrite(inner->data, 1, inner->len, packer->out) == inner->len &&
-			       fwrite(data, 1, (size_t)len, packer->out) == len ?
-		       0 :
-		       -1;
-}
-
-static int write_dump(struct packer *packer, const struct input *in)
-{
-	const uint64_t chunks = (in->size + CHUNK_BYTES - 1) / CHUNK_BYTES;
-	for (uint64_t i = 0; i < chunks; i++) {
-		struct message chunk = { .len = 0 };
-		const uint64_t left = in->size - i * CHUNK_BYTES;
-		put_number(&chunk, 1, packer->pid);
-		put_number(&chunk, 3, i);
-		put_number(&chunk, 4, i == chunks - 1);
-		if (write_packet(packer, HPROF_DUMP, &chunk, 2, in->data + i * CHUNK_BYTES,
-				 left < CHUNK_BYTES ? left : CHUNK_BYTES))
-			return -1;
-	}
-	return 0;
-}
-
-/* --- pictures --- */
-
-static bool is_picture(const uint8_t *data, uint64_t len)
-{
-	return len > 12 && (!memcmp(data, "\x89PNG\r\n\x1a\n", 8) || !memcmp(data, "\xff\xd8\xff", 3) ||
-			    (!memcmp(data, "RIFF", 4) && !memcmp(data + 8, "WEBP", 4)));
-}
-
-/* 0, 1 for what is no picture, -1 with errno. */
-static int write_picture(struct packer *packer, int folder, const char *name)
-{
-	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not block it */
-	struct stat st;
-	uint8_t *data = NULL;
-	int rc = -1;
-	if (fd < 0 || fstat(fd, &st))
-		goto out;
-	rc = 1;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > PICTURE_MOST || strlen(name) > NAME_MAX)
-		goto out;
-	rc = -1;
-	data = malloc((size_t)st.st_size + 1);
-	size_t len = 0;
-	while (data && len < (size_t)st.st_size) {
-		const ssize_t got = read(fd, data + len, (size_t)st.st_size - len);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		len += (size_t)got;
-	}
-	if (!data || len < (size_t)st.st_size)
-		goto out;
-	rc = 1;
-	if (is_picture(data, len)) {
-		struct message picture = { .len = 0 };
-		put_number(&picture, 1, packer->pid);
-		put_text(&picture, 2, name);
-		rc = write_packet(packer, HPROF_BITMAP, &picture, 3, data, len);
-	}
-out:
-	free(data);
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
-/* Those that came with the dump, where it is in a trace already. */
-static int write_own_pictures(struct packer *packer, const struct container *container, const struct trace_dump *dump)
-{
-	for (size_t i = 0; dump && i < dump->picture_count; i++) {
-		const struct trace_picture *own = &dump->pictures[i];
-		struct message picture = { .len = 0 };
-		char name[NAME_MAX + 1];
-		snprintf(name, sizeof name, "%s", own->name);
-		put_number(&picture, 1, packer->pid);
-		put_text(&picture, 2, name);
-		if (write_packet(packer, HPROF_BITMAP, &picture, 3, container->in.data + own->offset, own->len))
-			return -1;
-	}
-	return 0;
-}
-
-static int not_hidden(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-/* All pictures of a folder, in the order of their names, so that the same folder always gives the same trace. */
-static int write_pictures(struct packer *packer, const char *folder)
-{
-	struct dirent **list = NULL;
-	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const int count = fd < 0 ? -1 : scandirat(fd, ".", &list, not_hidden, alphasort);
-	int pictures = 0, rc = count < 0 ? -1 : 0;
-	if (rc)
-		fprintf(stderr, "heapfs-pack: %s: %s\n", folder, strerror(errno));
-	for (int i = 0; i < count; i++) {
-		const int written = rc ? 1 : write_picture(packer, fd, list[i]->d_name);
-		if (written < 0) {
-			fprintf(stderr, "heapfs-pack: %s/%s: %s\n", folder, list[i]->d_name, strerror(errno));
-			rc = -1;
-		}
-		pictures += !written;
-		free(list[i]);
-	}
-	free(list);
-	if (fd >= 0)
-		close(fd);
-	if (!rc && !pictures)
-		fprintf(stderr, "heapfs-pack: %s: no PNG, JPEG or WebP in this folder\n", folder);
-	return rc;
-}
 
 /* --- the command --- */
 
@@ -281,27 +85,56 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	return 0;
 }
 
-static int pack(const struct arguments *arguments, const struct container *container)
+/* Those that came with the dump, where it is in a trace already. */
+static int pack_own_pictures(struct pack *pack, const struct container *container, const struct trace_dump *dump)
+{
+	for (size_t i = 0; dump && i < dump->picture_count; i++) {
+		const struct trace_picture *own = &dump->pictures[i];
+		char name[NAME_MAX + 1];
+		snprintf(name, sizeof name, "%s", own->name);
+		if (pack_picture(pack, name, container->in.data + own->offset, own->len))
+			return -1;
+	}
+	return 0;
+}
+
+/* 0, or -1 after a message. */
+static int pack_pictures(struct pack *pack, const char *folder)
+{
+	char error[PATH_MAX + 512];
+	uint64_t left_out;
+	size_t count;
+	const int rc = pack_folder(pack, folder, &count, &left_out, error, sizeof error);
+	if (rc)
+		fprintf(stderr, "heapfs-pack: %s\n", error);
+	else if (!count)
+		fprintf(stderr, "heapfs-pack: %s: no PNG, JPEG or WebP in this folder\n", folder);
+	if (!rc && left_out)
+		fprintf(stderr, "heapfs-pack: %s: more than %d files; the rest is left out\n", folder, PICTURES_MOST);
+	return rc;
+}
+
+static int pack_all(const struct arguments *arguments, const struct container *container)
 {
 	const struct input *in = part_input(container, &container->parts[0]);
-	struct packer packer = { .path = arguments->output, .pid = arguments->pid };
-	packer.time = (uint64_t)in->st.st_mtim.tv_sec * 1000000000 + (uint64_t)in->st.st_mtim.tv_nsec;
+	struct pack pack = { .pid = arguments->pid };
+	pack.time = (uint64_t)in->st.st_mtim.tv_sec * 1000000000 + (uint64_t)in->st.st_mtim.tv_nsec;
 	const uint64_t epoch = input_begin();
-	packer.out = fopen(arguments->output, "wxe");
-	if (!packer.out) {
+	pack.out = fopen(arguments->output, "wxe");
+	if (!pack.out) {
 		fprintf(stderr, "heapfs-pack: %s: %s\n", arguments->output, strerror(errno));
 		return -1;
 	}
-	int rc = write_dump(&packer, in);
+	int rc = pack_dump(&pack, in->data, in->size);
 	if (!rc)
-		rc = write_own_pictures(&packer, container, container->parts[0].dump);
+		rc = pack_own_pictures(&pack, container, container->parts[0].dump);
 	const int error = errno;
 	bool said = false;
 	if (!rc && arguments->bitmaps) {
-		rc = write_pictures(&packer, arguments->bitmaps);
+		rc = pack_pictures(&pack, arguments->bitmaps);
 		said = rc != 0;
 	}
-	const bool closed = !fclose(packer.out);
+	const bool closed = !fclose(pack.out);
 	if (!input_unharmed((struct input *)(uintptr_t)&container->in, epoch)) {
 		fprintf(stderr, "heapfs-pack: %s: the file was changed while it was being read\n", arguments->dump);
 		rc = -1;
@@ -336,7 +169,7 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < container.notes.count; i++)
 			fprintf(stderr, "heapfs-pack: %s: %s\n", arguments.dump,
 				note_format(&container.notes.list[i], line, sizeof line));
-		rc = pack(&arguments, &container);
+		rc = pack_all(&arguments, &container);
 	}
 	container_close(&container);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;

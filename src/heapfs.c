@@ -49,6 +49,9 @@ static void print_help(FILE *out)
 	      "  -o tmpdir=DIR          where to unpack to ($TMPDIR, /var/tmp)\n"
 	      "  -o unpacked=FILE       keep what a gzip file unpacks to, and use it again\n"
 	      "  -o mapping=FILE        names as before R8 or ProGuard, from its mapping file\n"
+	      "  -o pixels=PATH         pictures of Bitmaps from elsewhere: a Perfetto trace, a folder of\n"
+	      "                         <pointer>.png, or of am dumpbitmaps; may be given more than once\n"
+	      "  -o pixels=none         not those in the folder DUMP.bitmaps\n"
 	      "  -o png_level=1..9      compress pictures made from raw pixels\n"
 	      "  -o links=no            leave out all links\n"
 	      "  -o readdirplus=yes|auto|no   attributes with each listing (yes)\n"
@@ -80,7 +83,7 @@ static int open_source(struct opened *opened, struct opened *baseline, struct se
 	if (opened_open_both(opened, &settings->open, baseline, &settings->baseline))
 		return -1;
 	*source = (struct tree_source){ .in = &opened->container.in, .container = opened->container.description,
-					.notes = &opened->container.notes,
+					.notes = &opened->container.notes, .live_notes = &opened->elsewhere.notes,
 					.profile = opened->container.loli ? &opened->profile : NULL };
 	if (settings->tree.since_given && !source->profile) {
 		fprintf(stderr, "heapfs: %s: baseline_time= is for native profiles (.loli), and this is a heap dump\n",

@@ -8,6 +8,7 @@
 
 #include "heap/heap.h"
 #include "input/container.h"
+#include "input/elsewhere.h"
 #include "loli/loli.h"
 
 struct open_options {
@@ -21,6 +22,9 @@ struct open_options {
 	bool strict;		/* what is damaged is refused */
 	const char *tmpdir, *unpacked, *mapping; /* or NULL; see container.h, mapping.h */
 	uint64_t base;		/* in the space of all inputs */
+	const char *const *pictures; /* where pictures of a heap dump's Bitmaps are; see elsewhere.h */
+	size_t picture_count;
+	bool beside;		/* also in the folder beside the dump, if there is one */
 	struct loli_options loli;
 };
 
@@ -28,6 +32,7 @@ struct open_options {
 struct opened {
 	struct container container;
 	struct mapping mapping;	/* empty where the option was not given */
+	struct elsewhere elsewhere; /* pictures */
 	struct hprof *hprofs;	/* one a part of the container */
 	struct notes notes;	/* about the dump, where it did not come in a trace */
 	struct heap *heaps;

@@ -13,6 +13,7 @@ enum option_kind {
 	FLAG,			/* an int, set to 1 */
 	VALUE,			/* a text: behind "name=" in -o, behind "--name=" or as the next argument */
 	SYMBOLS,		/* "symbols=", each of which counts */
+	PICTURES,		/* "pixels=", too, but for "none" */
 	IGNORED			/* by us and libfuse */
 };
 
@@ -59,6 +60,7 @@ static const struct option_row rows[] = {
 	ROW("time=", time, VALUE, false, false),
 	ROW("so_base=", so_base, VALUE, false, false),
 	ROW("symbols=", symbols, SYMBOLS, false, false),
+	ROW("pixels=", pictures, PICTURES, false, false),
 	ROW("baseline=", baseline, VALUE, false, false),
 	ROW("baseline_dump=", baseline_dump, VALUE, false, false),
 	ROW("baseline_time=", baseline_time, VALUE, false, false),
@@ -137,6 +139,11 @@ static int take(struct options *options, const struct option_row *row, const cha
 		return replace(member, value);
 	case SYMBOLS:
 		return append(&options->symbols, &options->symbol_count, value);
+	case PICTURES:
+		if (strcmp(value, "none"))
+			return append(&options->pictures, &options->picture_count, value);
+		options->not_beside = true;
+		return 0;
 	case IGNORED:
 		break;
 	}
@@ -326,7 +333,9 @@ static int parse_opening(const struct options *options, struct settings *setting
 	*open = (struct open_options){ .program = "heapfs", .path = options->dump, .dump_option = "dump",
 				       .only_one = options->baseline != NULL, .only_pid = options->pid != NULL,
 				       .strict = options->strict != 0, .tmpdir = options->tmpdir,
-				       .unpacked = options->unpacked, .mapping = options->mapping };
+				       .unpacked = options->unpacked, .mapping = options->mapping,
+				       .pictures = (const char *const *)options->pictures,
+				       .picture_count = options->picture_count, .beside = !options->not_beside };
 	if (parse_number("dump", options->dump_number, 1, UINT32_MAX, &open->dump) ||
 	    parse_number("pid", options->pid, 0, UINT32_MAX, &open->pid) ||
 	    parse_word("so_base", options->so_base, bases, &base) || parse_span(options->time, &open->loli))
@@ -339,6 +348,8 @@ static int parse_opening(const struct options *options, struct settings *setting
 	settings->baseline.dump_option = "baseline_dump";
 	settings->baseline.only_pid = false;
 	settings->baseline.unpacked = NULL;
+	settings->baseline.picture_count = 0;
+	settings->baseline.beside = false;
 	if (parse_number("baseline_dump", options->baseline_dump, 1, UINT32_MAX, &settings->baseline.dump) ||
 	    parse_number("baseline_time", options->baseline_time, 0, INT32_MAX, &time) ||
 	    parse_number("skip_root_levels", options->skip_root_levels, 0, UINT32_MAX, &settings->tree.skip_root_levels))
@@ -387,9 +398,12 @@ void options_free(struct options *options)
 			free(*(char **)(void *)((char *)options + rows[i].member));
 	for (size_t i = 0; i < options->symbol_count; i++)
 		free(options->symbols[i]);
+	for (size_t i = 0; i < options->picture_count; i++)
+		free(options->pictures[i]);
 	for (size_t i = 0; i < options->rest_count; i++)
 		free(options->rest[i]);
 	free(options->symbols);
+	free(options->pictures);
 	free(options->rest);
 	free(options->dump);
 	free(options->mount_point);

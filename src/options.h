@@ -15,8 +15,9 @@ struct options {
 	/* As given, or NULL. */
 	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus,
 		*graph_memory, *dominators, *time, *so_base, *baseline, *baseline_dump, *baseline_time, *skip_root_levels;
-	char **symbols;		/* paths */
-	size_t symbol_count;
+	char **symbols, **pictures; /* paths */
+	size_t symbol_count, picture_count;
+	bool not_beside;	/* no pictures of the folder beside the dump */
 	char **rest;		/* for libfuse */
 	size_t rest_count;
 	char *mounting;		/* one that only a mount has a use for, or NULL */

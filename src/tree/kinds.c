@@ -93,7 +93,8 @@ const struct kind_row kinds[KIND_COUNT] = {
 	[KIND_ORPHAN] = { FILE_, KEY_OFFSET, .bytes = picture_bytes },
 	[KIND_TRACE_PICTURES] = { FOLDER, KEY_DUMP, "trace", KIND_BITMAPS, has_trace_pictures,
 				  .list = list_trace_pictures, .lookup = lookup_trace_picture },
-	[KIND_TRACE_PICTURE] = { FILE_, KEY_DUMP_PART, .bytes = trace_picture_bytes },
+	/* And in refused/ and orphans/ those from elsewhere, whose numbers follow. */
+	[KIND_TRACE_PICTURE] = { FILE_, KEY_DUMP_PART, .made = &trace_picture_made },
 	[KIND_SMAPS] = { FILE_, KEY_DUMP, "smaps.tsv", KIND_DUMP, has_smaps, .bytes = smaps_bytes },
 	[KIND_OBJECT_PNG] = { LINK, KEY_OFFSET, "bitmap.png", KIND_OBJECT, has_png, .depth = 4,
 			      .target = target_bitmap },

@@ -382,6 +382,8 @@ bool lookup_diff(const struct node *folder, const char *name, struct node *child
 void list_diff_folder(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_diff_folder(const struct node *folder, const char *name, struct node *child);
 bool up_diff_folder(const struct node *folder, struct node *parent);
+/* Is it a key of this kind? Of folders, what there is of is known only when they are looked into. */
+bool is_diff_key(enum kind kind, uint64_t key);
 bool target_diff_link(const struct node *link, struct text *text);
 
 /* diff_tables.c */
@@ -522,7 +524,7 @@ bool lookup_reference(const struct node *folder, const char *name, struct node *
 bool up_reference_bucket(const struct node *folder, struct node *parent);
 
 /* bitmaps.c */
-extern const struct made_ops bitmap_made;
+extern const struct made_ops bitmap_made, trace_picture_made;
 /* NULL where they cannot be told: the request then fails. */
 const struct bitmaps *node_bitmaps(const struct node *node);
 /* The name in bitmaps/ of one that has a picture. */
@@ -538,7 +540,6 @@ bool target_bitmap(const struct node *link, struct text *text);
 bool bitmap_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 void list_trace_pictures(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_trace_picture(const struct node *folder, const char *name, struct node *child);
-bool trace_picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 bool has_trace_pictures(const struct node *node);
 bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 

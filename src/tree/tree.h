@@ -44,6 +44,7 @@ struct tree_source {
 	const struct input *in;		/* the mapping that the heaps' inputs are, or are views of */
 	const char *container;		/* what the dumps came in: "plain file" */
 	const struct notes *notes;	/* about that; NULL: none */
+	const struct notes *live_notes;	/* about pictures from elsewhere; NULL: none */
 	struct loli *profile;		/* NULL, or shown instead of heaps */
 	/* What it is compared with, or NULL; of the kind that is shown. */
 	struct heap *baseline;
