@@ -21,7 +21,7 @@ struct singles {
 struct matching {
 	struct diff *diff;
 	const _Atomic bool *cancel;
-	struct contents contents[DIFF_SIDES];
+	struct comparer contents[DIFF_SIDES];
 	uint32_t *order;	/* classes, those of most objects first */
 	_Atomic uint32_t next;	/* in `order`, that nobody has taken */
 	_Atomic uint64_t by_id, by_content, changed;
@@ -128,7 +128,7 @@ static int compare_offsets(const void *a, const void *b)
 
 static int find_contents(struct matching *matching, enum diff_side side, const struct singles *singles)
 {
-	const struct contents *contents = &matching->contents[side];
+	const struct comparer *contents = &matching->contents[side];
 	for (size_t i = 0; i < singles->count; i++) {
 		struct object object;
 		if (!heap_object(matching->diff->heaps[side], singles->list[i].offset, &object))

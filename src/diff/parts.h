@@ -34,7 +34,7 @@ struct content_field {
 };
 
 /* What is compared of the instances of each class: primitive fields, then references, each by key. */
-struct contents {
+struct comparer {
 	const struct diff *diff;
 	enum diff_side side;
 	struct content_plan {
@@ -43,11 +43,11 @@ struct contents {
 	struct content_field *fields;
 };
 /* For both sides. 0, ENOMEM or E2BIG. */
-int contents_open(struct contents contents[DIFF_SIDES], const struct diff *diff);
-void contents_close(struct contents contents[DIFF_SIDES]);
+int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff);
+void contents_close(struct comparer contents[DIFF_SIDES]);
 
 /* Equal for equal contents. */
-uint64_t content_of(const struct contents *contents, const struct object *object);
+uint64_t content_of(const struct comparer *contents, const struct object *object);
 
 /* --- what the jobs do: objects.c, texts.c, pictures.c, paths.c --- */
 
