@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapfs-compare: what has changed between two heap dumps, or two native profiles, without a mount. */
 #include "export.h"
-#include "loli/writer.h"
+#include "loli/difference.h"
 #include "open.h"
 #include "tree/report_text.h"
 #include "values.h"
@@ -114,10 +114,10 @@ static int output_close(struct output *output, int rc)
 /* A stream to it, which has a descriptor of its own; closed by stream_close(). */
 static FILE *stream_open(const struct output *output)
 {
-	const int fd = dup(output->fd);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	const int flags = fcntl(output->fd, F_GETFL), fd = dup(output->fd);
+	FILE *out = fd < 0 || (flags & O_ACCMODE) == O_RDONLY ? NULL : fdopen(fd, "w");
 	if (!out) {
-		fail("%s: %s", output->name, strerror(errno));
+		fail("%s: %s", output->name, strerror(fd >= 0 ? EBADF : errno));
 		if (fd >= 0)
 			close(fd);
 	}

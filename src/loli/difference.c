@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loli/writer.h"
+#include "loli/difference.h"
 
 #include <errno.h>
 #include <inttypes.h>
