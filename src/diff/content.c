@@ -172,12 +172,12 @@ static void share_fields(struct comparer contents[DIFF_SIDES], const struct diff
 	keep_fields(&contents[DIFF_NEW], class, keys, old, !classes[DIFF_OLD]);
 }
 
-int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff)
+int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff, const _Atomic bool *cancel)
 {
 	uint64_t total = 0;
 	int rc = 0;
 	for (unsigned side = 0; side < DIFF_SIDES; side++)
-		contents[side] = (struct comparer){ .diff = diff, .side = (enum diff_side)side };
+		contents[side] = (struct comparer){ .diff = diff, .side = (enum diff_side)side, .cancel = cancel };
 	for (unsigned side = 0; !rc && side < DIFF_SIDES; side++) {
 		rc = find_plans(&contents[side]);
 		for (uint32_t i = 0; !rc && i < diff->heaps[side]->class_count; i++)
@@ -273,7 +273,8 @@ uint64_t content_of(const struct comparer *contents, const struct object *object
 	struct object near = *object;
 	uint64_t hash = flat_content(contents, object, UINT64_MAX);
 	if (object->kind == OBJECT_OBJECT_ARRAY) {
-		for (uint64_t at = 0; at + I <= object->data_len; at += I)
+		for (uint64_t at = 0; at + I <= object->data_len && !atomic_load_explicit(contents->cancel, memory_order_relaxed);
+		     at += I)
 			hash = hash_word(hash, reference_content(contents, read_id(object->data + at, I), &near));
 	} else if (object->kind == OBJECT_INSTANCE && class_number(heap, object->class) != heap->string_class) {
 		const struct content_plan *plan = &contents->plans[class_number(heap, object->class)];

@@ -317,7 +317,7 @@ int diff_objects(void *context, const _Atomic bool *cancel)
 		objects->lists[side] = calloc((size_t)diff->class_count + 1, sizeof *objects->lists[side]);
 	int rc = matching.order && objects->lists[DIFF_OLD] && objects->lists[DIFF_NEW] ? judge(diff, &objects->judgement) : ENOMEM;
 	if (!rc)
-		rc = contents_open(matching.contents, diff);
+		rc = contents_open(matching.contents, diff, cancel);
 	if (!rc) {
 		for (uint32_t i = 0; i < diff->class_count; i++)
 			matching.order[i] = i;

@@ -41,12 +41,13 @@ struct comparer {
 		uint32_t first, primitives, references;
 	} *plans;		/* by class number */
 	struct content_field *fields;
+	const _Atomic bool *cancel;
 };
 /* For both sides. 0, ENOMEM or E2BIG. */
-int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff);
+int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff, const _Atomic bool *cancel);
 void contents_close(struct comparer contents[DIFF_SIDES]);
 
-/* Equal for equal contents. */
+/* Equal for equal contents; anything once the job is to end. */
 uint64_t content_of(const struct comparer *contents, const struct object *object);
 
 /* --- what the jobs do: objects.c, texts.c, pictures.c, paths.c --- */
