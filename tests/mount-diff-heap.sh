@@ -164,6 +164,51 @@ if mount_dump "$tmp/big-2.hprof" -o "baseline=$tmp/big-1.hprof"; then
 fi
 truth "many" "$tmp/big-1.hprof" "$tmp/big-2.hprof"
 
+### Nobody waits but who asks for it
+
+mksample big 500000 "$tmp/large-1.hprof"
+mksample big 600000 "$tmp/large-2.hprof"
+# With one thread for all requests: one that waited would hold up everything.
+if mount_dump "$tmp/large-2.hprof" -s -o "baseline=$tmp/large-1.hprof"; then
+	waiting=
+	for name in info.txt dominators.tsv strings.tsv; do
+		cat "$mnt/diff/$name" >"$tmp/waited-$name" 2>&1 &
+		waiting="$waiting $!"
+	done
+	started="$started$waiting"
+	is "while it is compared: other files can be read" "$(value objects)" 600000
+	is "while it is compared: classes.tsv is there" "$(head -n 1 "$mnt/diff/classes.tsv" | cut -f 1)" class
+	for pid in $waiting; do
+		wait "$pid" || :
+	done
+	for name in info.txt dominators.tsv strings.tsv; do
+		check "when it is compared: all have their answer: $name" cmp "$tmp/waited-$name" "$mnt/diff/$name"
+	done
+	is "when it is compared: new" "$(in_diff new | cut -d ' ' -f 1)" 100000
+	unmount
+fi
+# The end of the mount is the end of what is compared.
+for name in info.txt dominators.tsv; do
+	mkdir -p "$mnt"
+	"$heapfs" -f -o "baseline=$tmp/large-1.hprof" "$tmp/large-2.hprof" "$mnt" &
+	server=$!
+	started="$started $server"
+	until_true test -d "$mnt/diff"
+	cat "$mnt/diff/$name" >"$tmp/waited" 2>/dev/null &
+	waiter=$!
+	started="$started $waiter"
+	sleep 0.1
+	kill -TERM "$server"
+	rc=0
+	wait "$waiter" || rc=$?
+	is "ended while it is compared: who waits for $name is told, or had the answer" \
+		"$([ "$rc" -ne 0 ] || [ -s "$tmp/waited" ] && echo yes)" yes
+	rc=0
+	wait "$server" || rc=$?
+	is "ended while it is compared ($name): its exit status, and it is gone" "$rc $(mounts_left)" "0 "
+done
+rm -f "$tmp"/large-*.hprof
+
 ### heapfs-compare in scripts
 
 run "$compare" "$before" "$after"
