@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loli/difference.h"
 
+#include "loli/writer.h"
+
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
-#define UUID_CHARS 38
-#define NULL_STRING UINT32_MAX
 #define NO_KEY 0		/* of the library without a name */
 
 /* A library of either profile. */
@@ -24,42 +23,10 @@ struct writing {
 	uint32_t *by_number;	/* keys by the number in the lines' own names */
 };
 
-static void put_u32(FILE *out, uint32_t value)
-{
-	const uint8_t bytes[4] = { (uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value };
-	fwrite(bytes, 1, sizeof bytes, out);
-}
-
-static void put_u64(FILE *out, uint64_t value)
-{
-	put_u32(out, (uint32_t)(value >> 32));
-	put_u32(out, (uint32_t)value);
-}
-
-/* As UTF-16; or only how many units that is. */
-static uint32_t put_units(FILE *out, const char *text, size_t len)
-{
-	struct loli_units units = loli_units(text, len);
-	uint32_t count = 0;
-	for (uint16_t unit; loli_next_unit(&units, &unit); count++)
-		if (out) {
-			putc(unit >> 8, out);
-			putc(unit & 0xff, out);
-		}
-	return count;
-}
-
-static void put_string(FILE *out, const char *text, size_t len)
-{
-	put_u32(out, 2 * put_units(NULL, text, len));
-	put_units(out, text, len);
-}
-
 static void put_uuid(FILE *out, uint64_t number)
 {
-	char text[UUID_CHARS + 1];
-	snprintf(text, sizeof text, "{00000000-0000-4000-8000-%012" PRIx64 "}", number);
-	put_string(out, text, UUID_CHARS);
+	/* Version 4, variant 1, as random ones are. */
+	loli_put_uuid(out, (struct loli_uuid){ 0x4000, UINT64_C(0x8000) << 48 | number });
 }
 
 /* --- libraries --- */
@@ -116,13 +83,13 @@ static bool find_libraries(struct writing *w)
 
 static void write_strings(const struct writing *w)
 {
-	put_u32(w->out, (uint32_t)w->texts.count);
+	loli_put_u32(w->out, (uint32_t)w->texts.count);
 	for (size_t i = 0; i < w->texts.count; i++) {
-		put_u32(w->out, w->libraries[i].key);
+		loli_put_u32(w->out, w->libraries[i].key);
 		if (w->texts.list[i].len)
-			put_string(w->out, w->texts.list[i].data, w->texts.list[i].len);
+			loli_put_text(w->out, w->texts.list[i].data, w->texts.list[i].len);
 		else
-			put_u32(w->out, NULL_STRING);
+			loli_put_text(w->out, NULL, 0);
 	}
 }
 
@@ -130,29 +97,29 @@ static void write_strings(const struct writing *w)
 
 static void put_frame_key(const struct writing *w, const struct report_place *place)
 {
-	put_u32(w->out, place->library == NUMBER_NONE ? NO_KEY : w->by_number[place->library]);
+	loli_put_u32(w->out, place->library == NUMBER_NONE ? NO_KEY : w->by_number[place->library]);
 }
 
 static void write_record(const struct writing *w, size_t line, uint32_t seq)
 {
 	const struct report_place *place = &w->report->places[w->report->lines[line].place];
 	put_uuid(w->out, seq);
-	put_u32(w->out, seq);
-	put_u32(w->out, 0);
-	put_u32(w->out, (uint32_t)w->report->lines[line].size);
-	put_u64(w->out, 0);
-	put_u64(w->out, place->address);
+	loli_put_u32(w->out, seq);
+	loli_put_u32(w->out, 0);
+	loli_put_u32(w->out, (uint32_t)w->report->lines[line].size);
+	loli_put_u64(w->out, 0);
+	loli_put_u64(w->out, place->address);
 	put_frame_key(w, place);
 }
 
 static void write_stack(const struct writing *w, size_t line, uint32_t seq)
 {
 	put_uuid(w->out, seq);
-	put_u32(w->out, w->report->lines[line].depth + 1);
+	loli_put_u32(w->out, w->report->lines[line].depth + 1);
 	for (uint32_t i = (uint32_t)line; i != NUMBER_NONE; i = w->report->lines[i].parent) {
 		const struct report_place *place = &w->report->places[w->report->lines[i].place];
 		put_frame_key(w, place);
-		put_u64(w->out, place->address);
+		loli_put_u64(w->out, place->address);
 	}
 }
 
@@ -165,12 +132,12 @@ static void put_symbol(const struct writing *w, unsigned which, const struct lol
 	const struct loli_string string = loli_string(&cursor);
 	size_t len = 0;
 	const char *filled = string.count ? NULL : sums_filled(names, symbol->lib, symbol->address, &len);
-	put_u64(w->out, symbol->address);
+	loli_put_u64(w->out, symbol->address);
 	if (filled) {
-		put_string(w->out, filled, len);
+		loli_put_text(w->out, filled, len);
 		return;
 	}
-	put_u32(w->out, 2 * string.count);
+	loli_put_u32(w->out, 2 * string.count);
 	fwrite(string.units, 1, 2 * (size_t)string.count, w->out);
 }
 
@@ -211,13 +178,13 @@ static void write_symbols(const struct writing *w)
 	uint32_t libraries = 0;
 	for (size_t i = 0; i < w->texts.count; i++)
 		libraries += merge_symbols(w, &w->libraries[i], false) > 0;
-	put_u32(w->out, libraries);
+	loli_put_u32(w->out, libraries);
 	for (size_t i = 0; i < w->texts.count; i++) {
 		const uint32_t count = merge_symbols(w, &w->libraries[i], false);
 		if (!count)
 			continue;
-		put_string(w->out, w->texts.list[i].data, w->texts.list[i].len);
-		put_u32(w->out, count);
+		loli_put_text(w->out, w->texts.list[i].data, w->texts.list[i].len);
+		loli_put_u32(w->out, count);
 		merge_symbols(w, &w->libraries[i], true);
 	}
 }
@@ -245,17 +212,17 @@ static int write_all(const struct writing *w)
 		errno = EFBIG;
 		return -1;
 	}
-	put_u32(w->out, LOLI_MAGIC);
-	put_u32(w->out, LOLI_VERSION);
-	put_u64(w->out, 0); /* no chart, no series */
+	loli_put_u32(w->out, LOLI_MAGIC);
+	loli_put_u32(w->out, LOLI_VERSION);
+	loli_put_u64(w->out, 0); /* no chart, no series */
 	write_strings(w);
-	put_u32(w->out, leaves);
+	loli_put_u32(w->out, leaves);
 	each_leaf(w, write_record);
-	put_u32(w->out, leaves);
+	loli_put_u32(w->out, leaves);
 	each_leaf(w, write_stack);
 	write_symbols(w);
-	put_u32(w->out, 0); /* frees, screenshots, smaps */
-	put_u64(w->out, 0);
+	loli_put_u32(w->out, 0); /* frees, screenshots, smaps */
+	loli_put_u64(w->out, 0);
 	return ferror(w->out) ? -1 : 0;
 }
 
