@@ -381,6 +381,8 @@ bool lookup_diff(const struct node *folder, const char *name, struct node *child
 void list_diff_folder(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_diff_folder(const struct node *folder, const char *name, struct node *child);
 bool up_diff_folder(const struct node *folder, struct node *parent);
+/* Is it a key of this kind? Of folders, what there is of is known only when they are looked into. */
+bool is_diff_key(enum kind kind, uint64_t key);
 bool target_diff_link(const struct node *link, struct text *text);
 
 /* diff_tables.c */
