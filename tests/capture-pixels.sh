@@ -41,6 +41,8 @@ host() {
 		until_true grep -q ready "$out" && break
 	done
 	port >"$device/jdwp/4821"
+	# jcmd would collect garbage.
+	[ ! -e "$device/heap.4821" ] || return 0
 	"${bin}jcmd" "$app" GC.heap_dump "$tmp/heap" >/dev/null
 	mv "$tmp/heap" "$device/heap.4821"
 }
@@ -148,6 +150,7 @@ wait "$debugger" || :
 leave
 
 ### A time that is over, bitmaps that fail
+rm "$device/heap.4821"
 host slow:300x300 slow:200x200 slow:100x100 slow:90x90 slow:80x80 slow:70x70 slow:60x60 slow:50x50
 takes "a budget of time" 0 x.hprof --pixels-time 1
 has "a budget of time: said" "$said" "1 s were over before all pictures were here; --pixels-time gives more" "of 8 bitmaps are without"
@@ -170,6 +173,7 @@ is "a signal while pictures come: nothing is left" "$(left)$(ls)" ""
 runs_on "a signal while pictures come"
 leave
 
+rm "$device/heap.4821"
 host throws:64x48 usual:20x20
 takes "one that cannot be compressed" 0 x.hprof
 has "one that cannot be compressed: said" "$said" \
@@ -178,15 +182,24 @@ is "one that cannot be compressed: the other one came" "$(ls x.hprof.bitmaps)" 0
 runs_on "one that cannot be compressed"
 leave
 
-host halts:64x48 usual:20x20
+rm "$device/heap.4821"
+host slow:300x300 slow:200x200 slow:100x100 slow:90x90 slow:80x80 slow:70x70 slow:60x60 slow:50x50
 rm -rf x.*
-run "$capture" -q -s "$serial" com.example.app -o x.hprof
+"$capture" -q -s "$serial" com.example.app -o x.hprof 2>"$err" &
+pid=$!
+started="$started $pid"
+until_true some || fail "the application ends in the midst of it: pictures come" "$(cat "$err")"
+kill -9 "$app"
+wait "$app" || :
+rc=0
+wait "$pid" || rc=$?
 is "the application ends in the midst of it: the dump is kept, status" "$rc" 0
-has "the application ends in the midst of it: said" "$said" "com.example.app: fetching pictures ended: "
+has "the application ends in the midst of it: said" "$(cat "$err")" "com.example.app: fetching pictures ended: " \
+	"of 8 bitmaps are without a picture"
 check "the application ends in the midst of it: the dump" cmp x.hprof "$device/heap.4821"
+check "the application ends in the midst of it: the pictures that came" test "$(ls x.hprof.bitmaps | wc -l)" -ge 1
 is "the application ends in the midst of it: nothing is left" "$(left)" ""
 exec 3>&-
-wait "$app" || :
 
 ### Garbage, below API level 27
 device_stop
@@ -196,6 +209,7 @@ tool "$device" dumpsys <<-'END'
 	echo >"$device/../in"
 END
 device_start "$device"
+cp "$tmp/was.hprof" "$device/heap.4821"
 host usual:64x48
 before=$(listens)
 beat=0
