@@ -20,4 +20,9 @@ static inline uint32_t le32(const uint8_t *p)
 	return le24(p) | (uint32_t)p[3] << 24;
 }
 
+static inline uint64_t le64(const uint8_t *p)
+{
+	return le32(p) | (uint64_t)le32(p + 4) << 32;
+}
+
 #endif
