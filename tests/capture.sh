@@ -97,7 +97,8 @@ run "$capture" -s "$serial" -q 4821 -o x.pftrace
 is "a trace: status" "$rc" 0
 is "a trace: nothing is said" "$said" ""
 rm -f x.hprof
-check "a trace: the dump in it" sh -c '"$1" x.pftrace "$2" && cmp "$2/raw.hprof" "$3"' - "$heapfs" "$mnt" "$device/heap.4821.png"
+mount_dump x.pftrace
+check "a trace: the dump in it" cmp "$mnt/raw.hprof" "$device/heap.4821.png"
 is "a trace: the process's id" "$(value "process id")" 4821
 unmount
 rm x.pftrace
@@ -184,8 +185,8 @@ rm "$device/pull.slow"
 run "$capture" -s "$serial" com.example.gone -o x.hprof
 is "no such process: status" "$rc" 1
 has "no such process: said" "$said" "com.example.gone: no such process on $serial; it must be running"
-run "$capture" -s "$serial" 'com.example.app; echo $HOME' -o x.hprof
-has "a name that no shell may read" "$said" 'com.example.app; echo $HOME: no such process'
+run "$capture" -s "$serial" 'com.example.app; echo ~' -o x.hprof
+has "a name that no shell may read" "$said" 'com.example.app; echo ~: no such process'
 echo '6000 com.example.app' >>"$device/processes"
 run "$capture" -s "$serial" com.example.app -o x.hprof
 is "two of one name: status" "$rc" 2
@@ -274,7 +275,7 @@ ANDROID_HOME=$tmp/nothing ANDROID_SDK_ROOT=$tmp/sdk run "$capture" -q -s "$seria
 is "ANDROID_SDK_ROOT: its adb" "$(sort -u "$tmp/used")" "$tmp/sdk"
 rm "$tmp/used"
 run "$capture" -q -s "$serial"
-is "~/Android/Sdk: its adb" "$(sort -u "$tmp/used")" "$HOME/Android/Sdk"
+is "below HOME: its adb" "$(sort -u "$tmp/used")" "$HOME/Android/Sdk"
 rm -r "$HOME/Android"
 run env PATH=/nonexistent "$capture"
 is "no adb: status" "$rc" 1
@@ -314,7 +315,7 @@ is "pixels for a dump: no collection of garbage" "$(asked "$tmp/dsame")" "dumphe
 is "pixels for a dump: nothing is left" "$(left)" ""
 run "$heapfs" x.pftrace "$mnt"
 has "pixels for a dump: there is no dump in it" "$said" "a Perfetto trace without a heap dump"
-# Traces can be put behind one another: with a dump of the same process there is something to mount.
+# Traces can be put behind one another: with a dump of the same process there is something to mount, and all pictures show.
 "$pack" "$before" --pid 4821 -o x.dump.pftrace
 cat x.dump.pftrace x.pftrace >x.both.pftrace
 sums() { find "$@" -maxdepth 1 -name '0x*' -exec md5sum {} + | sed 's, .*/, ,; s,-[^ .]*\.,.,' | sort; }

@@ -10,13 +10,14 @@
 #
 # Shapes and texts: ActivityManagerShellCommand.runDumpHeap of Android 9 to 15, and what Android 5 to 8 printed.
 
+# shellcheck disable=SC2154 # of the device's shell
 echo "$*" >>"$device/am.args"
 [ "$1" = dumpheap ] || { echo "Error: unknown command '$1'"; exit 255; }
 shift
 sdk=$(sed -n 's/^\[ro.build.version.sdk\]: \[\(.*\)\]$/\1/p' "$device/props")
 shape=$(cat "$device/am.shape" 2>/dev/null)
 seconds=$(cat "$device/am.seconds" 2>/dev/null || echo 0.2)
-gc= format=
+gc='' format=''
 while :; do
 	case $1 in
 	-g)
