@@ -148,7 +148,7 @@ shape error-0 1 "Error: Could not find process 4821|com.example.app has ended, o
 shape unknown 1 "java.lang.IllegalArgumentException: Unknown process: 4821|com.example.app has ended"
 shape failed 1 "HEAP DUMP FAILED on process 4821|the application did not write it"
 shape no-room 1 "Error: java.io.IOException: write failed: ENOSPC|there is no room in /data/local/tmp"
-shape no-b 1 "Error: Unknown option: -b|--no-pixels leaves them out"
+shape no-b 1 "Error: Unknown option: -b|a dump without takes --no-pixels"
 shape no-g 1 "Error: Unknown option: -g|--no-gc leaves that out"
 shape hangs 1 "no answer within 2 s|com.example.app" 2
 shape late 0 ''
@@ -238,8 +238,15 @@ has "chosen at a terminal: what was shown" "$said" "   1    4821  com.example.ap
 is "chosen at a terminal: that one" "$(asked "$device")" "dumpheap -g -b png 4900 FILE"
 at_terminal 1 "$capture" -s "$serial" -o x.hprof
 is "chosen at a terminal: status" "$rc" 0
-has "on a terminal progress has a percent" "$said" "heapfs-capture: bringing 0.0 MB here" "dumping the heap of com.example.app"
 rm -f x.hprof
+cp "$(sample sample)" "$device/heap.4821"
+echo 0.3 >"$device/pull.slow"
+at_terminal "" "$capture" -s "$serial" --no-pixels 4821 -o -x.hprof
+is "a name like an option: status" "$rc" 0
+check "a name like an option: the dump" cmp ./-x.hprof "$device/heap.4821"
+has "on a terminal there is progress, with a percent" "$said" "heapfs-capture: dumping the heap of com.example.app" \
+	"heapfs-capture: bringing 0.4 MB here: 55 %" "heapfs-capture: bringing 0.4 MB here: 74 %"
+rm ./-x.hprof "$device/pull.slow"
 
 ### Which device
 first=$serial
