@@ -17,6 +17,9 @@ static void print_help(FILE *out)
 {
 	fputs("usage: heapfs-capture [-s SERIAL] [PROCESS|PID] -o FILE [--mount DIR]\n"
 	      "       heapfs-capture [-s SERIAL] --pixels-for DUMP [PROCESS|PID] -o FILE.pftrace\n"
+	      "       heapfs-capture [-s SERIAL] --trace-config CONFIG -o FILE.pftrace [--mount DIR]\n"
+	      "       heapfs-capture [-s SERIAL] --loli --app PACKAGE -o FILE.loli [--mount DIR]\n"
+	      "       heapfs-capture --jvm PID -o FILE [--gz] [--all] [--mount DIR]\n"
 	      "\n"
 	      "Takes a heap dump, with the pictures that are in it, of an application on an Android\n"
 	      "device, through adb. Without a process it lists those that can be dumped.\n"
@@ -37,12 +40,35 @@ static void print_help(FILE *out)
 	      "                         is brought here (120)\n"
 	      "  -q, --quiet            show no progress\n"
 	      "  -h, --help             this text\n"
-	      "  -V, --version          version of heapfs\n",
+	      "  -V, --version          version of heapfs\n"
+	      "\n"
+	      "By a Perfetto trace config in text form, as the device's own data source would:\n"
+	      "\n"
+	      "      --trace-config F   the config, - for standard input: each android.hprof_dump in it\n"
+	      "                         is a dump, all of them in one trace\n"
+	      "\n"
+	      "Of a Java VM on this machine, also another user's (as root) or in a container:\n"
+	      "\n"
+	      "      --jvm PID          which\n"
+	      "      --gz               the VM compresses the dump (Java 15 or later)\n"
+	      "      --all              also objects that are not live\n"
+	      "\n"
+	      "A native profile, by LoliProfiler's agent, until --duration is over or Ctrl-C:\n"
+	      "\n"
+	      "      --loli             this\n"
+	      "      --app PACKAGE      the application\n"
+	      "      --subprocess NAME  its process PACKAGE:NAME\n"
+	      "      --agent FILE       LoliProfiler's libloli.so for the device's kind of processor\n"
+	      "      --config FILE      its configuration, instead of LoliProfiler's own loli3.conf\n"
+	      "      --attach           the application runs already, with the agent in it\n"
+	      "      --duration S       seconds\n"
+	      "      --all              also allocations that were freed\n",
 	      out);
 }
 
 enum { OPT_MOUNT = 256, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_PIXELS_FOR, OPT_YES,
-       OPT_TIMEOUT };
+       OPT_TIMEOUT, OPT_TRACE_CONFIG, OPT_JVM, OPT_GZ, OPT_ALL, OPT_LOLI, OPT_APP, OPT_SUBPROCESS, OPT_AGENT, OPT_CONFIG,
+       OPT_ATTACH, OPT_DURATION };
 
 static const struct option option_list[] = { { "device", required_argument, NULL, 's' },
 					     { "output", required_argument, NULL, 'o' },
@@ -59,7 +85,73 @@ static const struct option option_list[] = { { "device", required_argument, NULL
 					     { "pixels-for", required_argument, NULL, OPT_PIXELS_FOR },
 					     { "yes", no_argument, NULL, OPT_YES },
 					     { "timeout", required_argument, NULL, OPT_TIMEOUT },
+					     { "trace-config", required_argument, NULL, OPT_TRACE_CONFIG },
+					     { "jvm", required_argument, NULL, OPT_JVM },
+					     { "gz", no_argument, NULL, OPT_GZ },
+					     { "all", no_argument, NULL, OPT_ALL },
+					     { "loli", no_argument, NULL, OPT_LOLI },
+					     { "app", required_argument, NULL, OPT_APP },
+					     { "subprocess", required_argument, NULL, OPT_SUBPROCESS },
+					     { "agent", required_argument, NULL, OPT_AGENT },
+					     { "config", required_argument, NULL, OPT_CONFIG },
+					     { "attach", no_argument, NULL, OPT_ATTACH },
+					     { "duration", required_argument, NULL, OPT_DURATION },
 					     { NULL, 0, NULL, 0 } };
+
+/* What is captured: each but the first is asked for by an option. */
+enum mode { MODE_APP, MODE_PIXELS, MODE_CONFIG, MODE_JVM, MODE_LOLI, MODES };
+
+static const struct {
+	int option;
+	int (*capture)(const struct capture_options *options);
+	int goes_with[16];	/* options, up to a 0, beside -o, -q and those that end the program */
+} modes[MODES] = {
+	{ 0, capture_app, { 's', OPT_MOUNT, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES,
+			    OPT_TIMEOUT } },
+	{ OPT_PIXELS_FOR, capture_pixels, { 's', OPT_FORMAT, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES, OPT_TIMEOUT } },
+	{ OPT_TRACE_CONFIG, capture_by_config, { 's', OPT_MOUNT, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES, OPT_TIMEOUT } },
+	{ OPT_JVM, capture_jvm, { OPT_MOUNT, OPT_GZ, OPT_ALL, OPT_TIMEOUT } },
+	{ OPT_LOLI, capture_loli, { 's', OPT_MOUNT, OPT_APP, OPT_SUBPROCESS, OPT_AGENT, OPT_CONFIG, OPT_ATTACH, OPT_DURATION,
+				    OPT_ALL, OPT_YES } },
+};
+
+#define OPTIONS (sizeof option_list / sizeof *option_list - 1)
+
+/* Options that were given must be the mode's own. The mode, or MODES after a message. */
+static enum mode find_mode(const bool given[OPTIONS], bool target)
+{
+	enum mode mode = MODE_APP;
+	for (size_t i = 0; i < OPTIONS; i++) {
+		for (unsigned j = 1; given[i] && j < MODES; j++) {
+			if (modes[j].option == option_list[i].val && mode != MODE_APP) {
+				say("only one of --pixels-for, --trace-config, --jvm and --loli");
+				return MODES;
+			}
+			if (modes[j].option == option_list[i].val)
+				mode = (enum mode)j;
+		}
+	}
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const int option = option_list[i].val;
+		bool fits = !given[i] || option == 'o' || option == 'q' || option == modes[mode].option;
+		for (unsigned j = 0; !fits && modes[mode].goes_with[j]; j++)
+			fits = modes[mode].goes_with[j] == option;
+		if (fits)
+			continue;
+		for (unsigned j = 0; j < OPTIONS; j++)
+			if (option_list[j].val == modes[mode].option) {
+				say("--%s does not go with --%s; see heapfs-capture --help", option_list[i].name, option_list[j].name);
+				return MODES;
+			}
+		say("--%s is not for dumps of applications; see heapfs-capture --help", option_list[i].name);
+		return MODES;
+	}
+	if (target && mode != MODE_APP && mode != MODE_PIXELS) {
+		say("too many arguments; see heapfs-capture --help");
+		return MODES;
+	}
+	return mode;
+}
 
 /* A number of seconds above 0. */
 static bool parse_seconds(const char *option, const char *value, unsigned *seconds)
@@ -99,11 +191,13 @@ static bool parse_format(const char *value)
 }
 
 /* 0 to go on, else exit with this status less one. */
-static int parse(int argc, char **argv, struct capture_options *options)
+static int parse(int argc, char **argv, struct capture_options *options, enum mode *mode)
 {
 	int option;
-	bool right = true;
+	bool right = true, given[OPTIONS] = { false };
 	while (right && (option = getopt_long(argc, argv, "s:o:qhV", option_list, NULL)) >= 0) {
+		for (size_t i = 0; i < OPTIONS; i++)
+			given[i] |= option_list[i].val == option;
 		switch (option) {
 		case 's':
 			options->serial = optarg;
@@ -149,6 +243,38 @@ static int parse(int argc, char **argv, struct capture_options *options)
 		case OPT_TIMEOUT:
 			right = parse_seconds("--timeout", optarg, &options->timeout);
 			break;
+		case OPT_JVM:
+			options->jvm = optarg;
+			break;
+		case OPT_GZ:
+			options->gz = true;
+			break;
+		case OPT_ALL:
+			options->all = true;
+			break;
+		case OPT_TRACE_CONFIG:
+			options->trace_config = optarg;
+			break;
+		case OPT_LOLI:
+			break;
+		case OPT_APP:
+			options->app = optarg;
+			break;
+		case OPT_SUBPROCESS:
+			options->subprocess = optarg;
+			break;
+		case OPT_AGENT:
+			options->agent = optarg;
+			break;
+		case OPT_CONFIG:
+			options->config = optarg;
+			break;
+		case OPT_ATTACH:
+			options->attach = true;
+			break;
+		case OPT_DURATION:
+			right = parse_seconds("--duration", optarg, &options->duration);
+			break;
 		default:
 			say("see heapfs-capture --help");
 			return 1 + CAPTURE_USAGE;
@@ -158,10 +284,8 @@ static int parse(int argc, char **argv, struct capture_options *options)
 		say("too many arguments; see heapfs-capture --help");
 		right = false;
 	}
-	if (right && options->pixels_for && (options->mount || options->no_gc || options->no_pixels)) {
-		say("--pixels-for goes without --mount, --no-gc and --no-pixels");
+	if (right && (*mode = find_mode(given, optind < argc)) == MODES)
 		right = false;
-	}
 	options->target = optind < argc ? argv[optind] : NULL;
 	return right ? 0 : 1 + CAPTURE_USAGE;
 }
@@ -170,15 +294,16 @@ int main(int argc, char **argv)
 {
 	struct capture_options options = { .bitmap_format = "png", .pixels_seconds = 60, .pixels_bytes = UINT64_C(64) << 20,
 					   .timeout = 120 };
+	enum mode mode = MODE_APP;
 	guard_standard_descriptors();
-	const int parsed = parse(argc, argv, &options);
+	const int parsed = parse(argc, argv, &options, &mode);
 	if (parsed)
 		return parsed - 1;
 	if (stop_install()) {
 		say("signals: %s", strerror(errno));
 		return CAPTURE_FAILED;
 	}
-	const int status = options.pixels_for ? capture_pixels(&options) : capture_app(&options);
+	const int status = modes[mode].capture(&options);
 	const int number = stop_signal();
 	undo_all();
 	step_end();

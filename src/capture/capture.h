@@ -26,10 +26,25 @@ struct capture_options {
 	unsigned pixels_seconds; /* budgets of the pixels that a debugger fetches */
 	uint64_t pixels_bytes;
 	unsigned timeout;	/* seconds for a dump to become whole */
+	const char *jvm;	/* a process of this machine, or NULL */
+	bool gz;		/* the VM compresses it */
+	bool all;		/* also what is not live, or was freed */
+	const char *trace_config; /* a Perfetto trace config, "-" for standard input, or NULL */
+	const char *app, *subprocess; /* LoliProfiler: a package, and a part of its process's name or NULL */
+	const char *agent, *config; /* files that go to the device, or NULL */
+	bool attach;		/* the application runs already */
+	unsigned duration;	/* seconds, 0: until a signal */
 };
 
 /* A heap dump, with its pictures, of an application on an Android device. */
-int capture_app(const struct capture_options *options);/* Pictures for a dump that was made before. */
+int capture_app(const struct capture_options *options);
+/* A heap dump of a Java VM on this machine. */
+int capture_jvm(const struct capture_options *options);
+/* Dumps by a Perfetto trace config. */
+int capture_by_config(const struct capture_options *options);
+/* A native profile, by LoliProfiler's agent in an application on an Android device. */
+int capture_loli(const struct capture_options *options);
+/* Pictures for a dump that was made before. */
 int capture_pixels(const struct capture_options *options);
 
 #endif

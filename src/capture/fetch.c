@@ -90,6 +90,25 @@ int fetch_gc(const struct selection *selection)
 	return how == LIVE_DONE ? 0 : -1;
 }
 
+int fetch_load(const struct selection *selection, const char *path)
+{
+	struct fetch fetch = { .selection = selection };
+	struct live_options options;
+	struct forward forward;
+	char error[JDWP_ERROR_MOST];
+	if (open_debugger(selection, &forward))
+		return -1;
+	step("loading %s into %s", path, selection->name);
+	begin(&fetch, &options, &forward);
+	const enum live_end how = jdwp_load(&options, path, error, sizeof error);
+	end(&fetch);
+	forward_close(&forward);
+	step_end();
+	if (how != LIVE_DONE && how != LIVE_CANCELLED)
+		say("%s: %s was not loaded: %s", selection->name, path, error);
+	return how == LIVE_DONE ? 0 : -1;
+}
+
 static int write_picture(void *context, const struct live_picture *picture)
 {
 	struct fetch *fetch = context;

@@ -139,3 +139,27 @@ enum live_end jdwp_gc(const struct live_options *options, char *error, size_t er
 	snprintf(error, error_size, "%s", end == LIVE_DONE ? "" : session.jdwp.error);
 	return end;
 }
+
+/* --- a library --- */
+
+static int load(struct jdwp_session *session, const char *path)
+{
+	struct jdwp_value string = { .tag = 's' };
+	return jdwp_string(&session->jdwp, path, &string.bits) ||
+			       call_static(session, "Ljava/lang/System;", "load", "(Ljava/lang/String;)V", 1, &string, NULL) ?
+		       -1 :
+		       0;
+}
+
+enum live_end jdwp_load(const struct live_options *options, const char *path, char *error, size_t error_size)
+{
+	struct jdwp_session session;
+	enum live_end end = jdwp_attach(&session, options);
+	if (end == LIVE_DONE)
+		end = jdwp_stop(&session, options);
+	if (end == LIVE_DONE && load(&session, path))
+		end = failed(&session.jdwp);
+	jdwp_close(&session.jdwp);
+	snprintf(error, error_size, "%s", end == LIVE_DONE ? "" : session.jdwp.error);
+	return end;
+}

@@ -60,5 +60,7 @@ enum live_end jdwp_outcome(const struct jdwp *jdwp);
  * parts of `options` apply. LIVE_DONE, or why not, with a message in `error`.
  */
 enum live_end jdwp_gc(const struct live_options *options, char *error, size_t error_size);
+/* System.load(path) in the application. Likewise. */
+enum live_end jdwp_load(const struct live_options *options, const char *path, char *error, size_t error_size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* le: little-endian numbers, as gzip and WebP have them. HPROF's are big-endian: see hprof/format.h. */
+/* le: little-endian numbers, as gzip, WebP and LoliProfiler's agent have them. HPROF's are big-endian: see hprof/format.h. */
 #ifndef HEAPFS_LE_H
 #define HEAPFS_LE_H
 

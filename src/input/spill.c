@@ -32,8 +32,8 @@ static bool in_memory(int fd)
 	return !fstatfs(fd, &st) && (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC);
 }
 
-/* A file without a name, or one whose name is taken away at once. */
-static int open_unnamed(const char *folder)
+/* Where the system has no files without a name, its name is taken away at once. */
+int spill_unnamed(const char *folder)
 {
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL))
@@ -77,7 +77,7 @@ int spill_open(struct spill *spill, const char *folder, const char *keep, uint64
 		if (open_kept(spill, keep, error, error_size))
 			return -1;
 	} else {
-		spill->fd = open_unnamed(spill->folder);
+		spill->fd = spill_unnamed(spill->folder);
 		if (spill->fd < 0) {
 			snprintf(error, error_size, "%s: cannot unpack to %s: %s; -o tmpdir=DIR names another folder", source,
 				 spill->folder, strerror(errno));

@@ -43,6 +43,9 @@ void spill_cut(struct spill *spill, uint64_t size);
 struct timespec;
 int spill_finish(struct spill *spill, uint64_t size, bool whole, const struct timespec *time);
 
+/* Just a file without a name in a folder; a descriptor, or -1 with errno. */
+int spill_unnamed(const char *folder);
+
 /* Closes what spill_finish() did not; the descriptor stays with who took it by setting fd to -1. */
 void spill_close(struct spill *spill);
 
