@@ -46,6 +46,8 @@ package() {
 	pacman:lib:libpng) echo libpng ;;
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
+	apt:adb) echo adb ;;
+	dnf:adb | pacman:adb) echo android-tools ;;
 	apt:mtree) echo mtree-netbsd ;;
 	apt:convert | pacman:convert) echo imagemagick ;;
 	dnf:convert) echo ImageMagick ;;
