@@ -2,6 +2,7 @@
 /* heapfs-pack: puts a heap dump and its pictures into one Perfetto trace. */
 #include "input/container.h"
 #include "input/pack.h"
+#include "input/picture_folder.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #define EXIT_USAGE 2
+
 /* --- the command --- */
 
 static void print_help(FILE *out)
@@ -100,12 +102,15 @@ static int pack_own_pictures(struct pack *pack, const struct container *containe
 static int pack_pictures(struct pack *pack, const char *folder)
 {
 	char error[PATH_MAX + 512];
+	uint64_t left_out;
 	size_t count;
-	const int rc = pack_folder(pack, folder, &count, error, sizeof error);
+	const int rc = pack_folder(pack, folder, &count, &left_out, error, sizeof error);
 	if (rc)
 		fprintf(stderr, "heapfs-pack: %s\n", error);
 	else if (!count)
 		fprintf(stderr, "heapfs-pack: %s: no PNG, JPEG or WebP in this folder\n", folder);
+	if (!rc && left_out)
+		fprintf(stderr, "heapfs-pack: %s: more than %d files; the rest is left out\n", folder, PICTURES_MOST);
 	return rc;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "open.h"
 
+#include "android/bitmap.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +51,7 @@ void opened_close(struct opened *opened)
 		hprof_close(&opened->hprofs[i]);
 	free(opened->hprofs);
 	loli_close(&opened->profile);
+	elsewhere_close(&opened->elsewhere);
 	mapping_close(&opened->mapping);
 	notes_free(&opened->notes);
 	container_close(&opened->container);
@@ -157,13 +161,24 @@ static size_t print_all_notes(const struct opened *opened, const struct open_opt
 	return count;
 }
 
+/* About pictures that the user named: if no dump has a Bitmap that could be theirs, that is said at once. */
+static void print_doubt(const struct opened *opened, const struct open_options *options)
+{
+	char line[512];
+	bool doubt = options->picture_count && opened->heap_count;
+	for (unsigned i = 0; doubt && i < opened->heap_count; i++)
+		doubt = live_doubt(&opened->heaps[i], line, sizeof line);
+	if (doubt)
+		fprintf(stderr, "%s: %s: %s\n", options->program, options->path, line);
+}
+
 /* What the file holds: heaps, or a profile. */
 static int open_contents(struct opened *opened, const struct open_options *options, struct progress *progress)
 {
 	char error[PATH_MAX + 512] = "";
 	if (opened->container.loli) {
 		const char *misplaced = options->dump ? options->dump_option : options->only_pid ? "pid" :
-					options->mapping ? "mapping" : NULL;
+					options->mapping ? "mapping" : options->picture_count ? "pixels" : NULL;
 		if (misplaced)
 			return fail(options, "%s= is for heap dumps, and this is a native profile", misplaced);
 		if (!loli_open(&opened->profile, &opened->container.in, &opened->notes, &options->loli, error, sizeof error))
@@ -175,8 +190,18 @@ static int open_contents(struct opened *opened, const struct open_options *optio
 				options->loli.symbol_count ? "symbols" : NULL;
 	if (misplaced)
 		return fail(options, "%s= is for native profiles (.loli), and this is a heap dump", misplaced);
-	const int rc = open_hprofs(opened, options);
-	return rc ? rc : open_heaps(opened, options, progress);
+	const struct input *in = &opened->container.in;
+	if (options->beside &&
+	    elsewhere_open_beside(&opened->elsewhere, in->path, in->st.st_uid, error, sizeof error)) {
+		fprintf(stderr, "%s: %s\n", options->program, error);
+		return -1;
+	}
+	if (open_hprofs(opened, options) || open_heaps(opened, options, progress))
+		return -1;
+	opened->elsewhere.several = opened->hprof_count > 1;
+	for (size_t i = 0; i < opened->hprof_count; i++)
+		opened->hprofs[i].elsewhere = &opened->elsewhere;
+	return 0;
 }
 
 /* Is what was cut still the beginning of what was opened? */
@@ -205,7 +230,11 @@ int opened_open(struct opened *opened, const struct open_options *options)
 	opened->container.in.fd = -1; /* none yet */
 	notes_init(&opened->notes);
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
-	int rc = options->mapping ? mapping_open(&opened->mapping, options->mapping, error, sizeof error) : 0;
+	const struct elsewhere_options elsewhere_options = { .paths = options->pictures, .path_count = options->picture_count,
+							     .tmpdir = options->tmpdir, .threads = core_count() };
+	int rc = elsewhere_open(&opened->elsewhere, &elsewhere_options, error, sizeof error);
+	if (!rc && options->mapping)
+		rc = mapping_open(&opened->mapping, options->mapping, error, sizeof error);
 	if (!rc)
 		rc = container_open(&opened->container, options->path, &container_options, error, sizeof error);
 	if (progress.percent >= 0)
@@ -227,7 +256,40 @@ int opened_open(struct opened *opened, const struct open_options *options)
 	if (atomic_load(&in->bad_count))
 		notes_add(&opened->container.notes, "the disk could not give some of the file",
 			  atomic_load(&in->bad_pages[0]), 0, "%u pages", atomic_load(&in->bad_count));
+	print_notes(options, "", &opened->elsewhere.notes); /* which is no damage of the dump's */
+	print_doubt(opened, options);
 	if (print_all_notes(opened, options) && options->strict)
 		return fail(options, "refused, since --strict was given");
 	return 0;
+}
+
+int opened_open_both(struct opened *opened, const struct open_options *options, struct opened *baseline,
+		     struct open_options *baseline_options)
+{
+	struct input *in = &opened->container.in;
+	if (opened_open(opened, options))
+		return -1;
+	if (!baseline_options->path)
+		return 0;
+	baseline_options->base = input_next_base(in);
+	if (opened_open(baseline, baseline_options))
+		return -1;
+	if (baseline->container.loli != opened->container.loli) {
+		fprintf(stderr, "%s: %s is %s, and %s %s: they cannot be compared\n", options->program, options->path,
+			opened->container.loli ? "a native profile" : "a heap dump", baseline_options->path,
+			opened->container.loli ? "a heap dump" : "a native profile");
+		return -1;
+	}
+	input_put_beside(in, &baseline->container.in);
+	return 0;
+}
+
+void guard_standard_descriptors(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
 }

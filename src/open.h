@@ -8,6 +8,7 @@
 
 #include "heap/heap.h"
 #include "input/container.h"
+#include "input/elsewhere.h"
 #include "loli/loli.h"
 
 struct open_options {
@@ -21,6 +22,9 @@ struct open_options {
 	bool strict;		/* what is damaged is refused */
 	const char *tmpdir, *unpacked, *mapping; /* or NULL; see container.h, mapping.h */
 	uint64_t base;		/* in the space of all inputs */
+	const char *const *pictures; /* where pictures of a heap dump's Bitmaps are; see elsewhere.h */
+	size_t picture_count;
+	bool beside;		/* also in the folder beside the dump, if there is one */
 	struct loli_options loli;
 };
 
@@ -28,6 +32,7 @@ struct open_options {
 struct opened {
 	struct container container;
 	struct mapping mapping;	/* empty where the option was not given */
+	struct elsewhere elsewhere; /* pictures */
 	struct hprof *hprofs;	/* one a part of the container */
 	struct notes notes;	/* about the dump, where it did not come in a trace */
 	struct heap *heaps;
@@ -40,7 +45,16 @@ struct opened {
 /* 0, or -1 when it has been said why not. It may be closed in both cases, and where all of it is zero; the options' paths
    must outlive it. */
 int opened_open(struct opened *opened, const struct open_options *options);
+/*
+ * Opens a file and, beside it, the one that it is compared with, where `baseline_options` have a path; both must be of one
+ * kind.
+ */
+int opened_open_both(struct opened *opened, const struct open_options *options, struct opened *baseline,
+		     struct open_options *baseline_options);
 void opened_close(struct opened *opened);
+
+/* Descriptors 0 to 2 must be taken, or the dump gets one and messages go into it. What is written to a closed one fails. */
+void guard_standard_descriptors(void);
 
 /* Processors that are online, at least 1. */
 unsigned core_count(void);

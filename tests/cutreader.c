@@ -209,8 +209,8 @@ struct thing {
 	uint64_t len;
 };
 
-/* By kind, and once more those that are large. */
-enum { POOL_LARGE = KIND_COUNT, POOL_COUNT };
+/* By kind, and once more those that are large; and the dump itself, which alone has every byte. */
+enum { POOL_LARGE = KIND_COUNT, POOL_DUMP, POOL_COUNT };
 static struct pool {
 	struct thing *things;
 	size_t count;
@@ -249,6 +249,8 @@ static bool load(const char *path)
 		add_thing(&pools[thing.kind], &thing);
 		if (thing.kind == KIND_FILE && thing.len >= LARGE)
 			add_thing(&pools[POOL_LARGE], &thing);
+		if (!strcmp(thing.path, "raw.hprof"))
+			add_thing(&pools[POOL_DUMP], &thing);
 		p += head.path_len + head.len;
 	}
 	return pools[KIND_FILE].count && pools[KIND_LINK].count && pools[KIND_FOLDER].count;
@@ -370,7 +372,9 @@ static void *read_on(void *argument)
 	struct reader *reader = argument;
 	while (!atomic_load(&stop)) {
 		static const uint8_t shares[] = { POOL_LARGE, POOL_LARGE, KIND_FILE, KIND_FILE, KIND_LINK, KIND_FOLDER };
-		const struct pool *pool = &pools[shares[next_random(&reader->random, sizeof shares)]];
+		const unsigned share = next_random(&reader->random, 32) ? shares[next_random(&reader->random, sizeof shares)] :
+									  (unsigned)POOL_DUMP;
+		const struct pool *pool = &pools[share];
 		if (!pool->count)
 			continue;
 		const struct thing *thing = &pool->things[next_random(&reader->random, pool->count)];

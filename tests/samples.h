@@ -51,6 +51,24 @@ void sample_equal(struct writer *out);
 void sample_equal_art(struct writer *out);
 void sample_equal_jdk6(struct writer *out);
 
+/* One program before and after, and after in another process. See sample_diff.c. */
+#define DIFF_TEXTS 100
+#define DIFF_ROWS 50		/* before, the first 40; afterwards all but the first 5 */
+#define DIFF_ROWS_BEFORE 40
+#define DIFF_ROWS_GONE 5
+#define DIFF_TAGS 10
+enum diff_moment { DIFF_BEFORE, DIFF_AFTER, DIFF_OTHER };
+struct diff_sample {
+	enum diff_moment moment;
+	/* Ids, set by the maker. */
+	uint64_t rows[DIFF_ROWS], tags[DIFF_TAGS], table, holder, counter, elements, strings[6], single;
+	unsigned string_count;
+};
+void sample_diff(struct writer *out, enum vm_kind kind, unsigned id_width, struct diff_sample *sample);
+void sample_diff_before(struct writer *out);
+void sample_diff_after(struct writer *out);
+void sample_diff_other(struct writer *out);
+
 /* N objects, written as they are made. */
 int sample_big(uint64_t objects, const char *path);
 /* A Perfetto trace with a heap graph of N objects. */

@@ -2,15 +2,13 @@
 #include "android/bitmap.h"
 
 #include "heap/hash.h"
+#include "input/picture_folder.h"
 
 #include <stdlib.h>
 
-/* Of more pictures for one pointer than this, the last ones are looked at. */
-#define CANDIDATES_MOST 16
-
 #define BITMAP_CLASS "android.graphics.Bitmap"
 
-static void find_fields(const struct heap *heap, const struct class *class, struct bitmap_fields *fields)
+void bitmap_find_fields(const struct heap *heap, const struct class *class, struct bitmap_fields *fields)
 {
 	static const struct {
 		const char *name;
@@ -37,8 +35,7 @@ static void find_fields(const struct heap *heap, const struct class *class, stru
 		fields->premultiplied = field_offset(heap, class, "mIsPremultiplied", TYPE_BOOLEAN);
 }
 
-/* The bytes of a field; NULL where the instance has none. */
-static const uint8_t *field_at(const struct object *object, int32_t at, unsigned width)
+const uint8_t *bitmap_field(const struct object *object, int32_t at, unsigned width)
 {
 	return at >= 0 && (uint64_t)at + width <= object->data_len ? object->data + at : NULL;
 }
@@ -113,7 +110,7 @@ static int read_dump_data(struct bitmaps *bitmaps)
 	    !find_array(heap, &data, "buffers", TYPE_OBJECT, &buffers))
 		return 0;
 	const bool sized = find_array(heap, &data, "sizes", TYPE_INT, &sizes);
-	uint32_t count = dimension(field_at(&data, field_offset(heap, data.class, "count", TYPE_INT), 4));
+	uint32_t count = dimension(bitmap_field(&data, field_offset(heap, data.class, "count", TYPE_INT), 4));
 	count = count < natives.length ? count : natives.length;
 	count = count < buffers.length ? count : buffers.length;
 	for (uint32_t i = 0; i < count; i++) {
@@ -195,14 +192,14 @@ uint32_t pictures_from(const struct bitmaps *bitmaps, uint64_t pointer)
 	return low;
 }
 
-static bool picture_fits(const struct picture *picture, const struct bitmap *bitmap)
+bool picture_fits(const struct picture *picture, const struct bitmap *bitmap)
 {
 	const struct picture_head *head = &picture->head;
 	return head->format != PICTURE_UNKNOWN && head->whole && head->width == bitmap->width &&
 	       head->height == bitmap->height;
 }
 
-static enum bitmap_verdict refusal(const struct picture *picture, const struct bitmap *bitmap)
+enum bitmap_verdict picture_refusal(const struct picture *picture, const struct bitmap *bitmap)
 {
 	const struct picture_head *head = &picture->head;
 	if (head->format == PICTURE_UNKNOWN || !head->width || !head->height)
@@ -220,7 +217,7 @@ static void try_pictures(struct bitmaps *bitmaps, struct bitmap *bitmap, bool dr
 	const uint32_t first = pictures_from(bitmaps, bitmap->pointer);
 	const uint32_t end = bitmap->pointer == UINT64_MAX ? bitmaps->picture_count :
 							     pictures_from(bitmaps, bitmap->pointer + 1);
-	for (uint32_t i = end; i > first && end - i < CANDIDATES_MOST; i--) {
+	for (uint32_t i = end; i > first && end - i < PICTURE_CANDIDATES_MOST; i--) {
 		struct picture *picture = &bitmaps->pictures[i - 1];
 		const bool fits = drawable && picture_fits(picture, bitmap);
 		if (fits && bitmap->source == SOURCE_NONE) {
@@ -235,18 +232,6 @@ static void try_pictures(struct bitmaps *bitmaps, struct bitmap *bitmap, bool dr
 }
 
 /* --- pictures of the trace --- */
-
-/* The first 0x… in a name, of 1 to 16 digits; 0 if there is none. */
-static uint64_t pointer_in(const char *name)
-{
-	for (const char *p = strstr(name, "0x"); p; p = strstr(p + 1, "0x")) {
-		char *end;
-		const uint64_t value = strtoull(p, &end, 16);
-		if (end - p > 2 && end - p <= 18)
-			return value;
-	}
-	return 0;
-}
 
 static int compare_names(const void *a, const void *b, void *context)
 {
@@ -307,7 +292,7 @@ static int read_traced(struct bitmaps *bitmaps)
 	for (size_t i = 0; i < count; i++) {
 		const struct trace_picture *from = &traced->pictures[i];
 		struct picture *picture = &bitmaps->traced[i];
-		*picture = (struct picture){ .pointer = pointer_in(from->name), .number = (uint32_t)i, .len = from->len,
+		*picture = (struct picture){ .pointer = picture_pointer(from->name), .number = (uint32_t)i, .len = from->len,
 					     .offset = from->offset - in->start };
 		picture_head(in->data + picture->offset, from->len, &picture->head);
 	}
@@ -337,7 +322,7 @@ static void join_traced(struct bitmaps *bitmaps)
 				picture->chosen = true;
 			} else if (!bitmap->picture) {
 				bitmap->picture = picture;
-				bitmap->verdict = refusal(picture, bitmap);
+				bitmap->verdict = picture_refusal(picture, bitmap);
 			}
 		}
 	}
@@ -351,7 +336,7 @@ static enum bitmap_verdict try_buffer(const struct heap *heap, const struct obje
 {
 	static const enum pixel_layout layouts[] = { [1] = LAYOUT_ALPHA_8, [2] = LAYOUT_RGB_565, [4] = LAYOUT_ARGB_8888 };
 	const uint64_t count = (uint64_t)bitmap->width * bitmap->height;
-	const uint8_t *p = field_at(object, at, heap->id_width);
+	const uint8_t *p = bitmap_field(object, at, heap->id_width);
 	struct object bytes;
 	if (!p || !read_id(p, heap->id_width))
 		return VERDICT_NO_BUFFER;
@@ -378,12 +363,12 @@ static void look_at(struct bitmaps *bitmaps, const struct object *object, struct
 {
 	const struct bitmap_fields *fields = &bitmaps->fields;
 	const struct heap *heap = bitmaps->heap;
-	const uint8_t *pointer = field_at(object, fields->pointer, fields->pointer_width);
-	const uint8_t *recycled = field_at(object, fields->recycled, 1),
-		      *premultiplied = field_at(object, fields->premultiplied, 1);
+	const uint8_t *pointer = bitmap_field(object, fields->pointer, fields->pointer_width);
+	const uint8_t *recycled = bitmap_field(object, fields->recycled, 1),
+		      *premultiplied = bitmap_field(object, fields->premultiplied, 1);
 	*bitmap = (struct bitmap){ .offset = object->offset, .id = object->id,
-				   .width = dimension(field_at(object, fields->width, 4)),
-				   .height = dimension(field_at(object, fields->height, 4)),
+				   .width = dimension(bitmap_field(object, fields->width, 4)),
+				   .height = dimension(bitmap_field(object, fields->height, 4)),
 				   .premultiplied = !premultiplied || *premultiplied };
 	if (pointer)
 		bitmap->pointer = fields->pointer_width == 8 ? be64(pointer) : be32(pointer);
@@ -398,7 +383,7 @@ static void look_at(struct bitmaps *bitmaps, const struct object *object, struct
 	else if (buffer == VERDICT_OK)
 		bitmap->source = SOURCE_BUFFER;
 	else if (bitmap->picture)
-		bitmap->verdict = refusal(bitmap->picture, bitmap);
+		bitmap->verdict = picture_refusal(bitmap->picture, bitmap);
 	else
 		bitmap->verdict = buffer == VERDICT_NATIVE && bitmaps->picture_count ? VERDICT_NOT_DUMPED : buffer;
 }
@@ -410,7 +395,7 @@ static int gather(struct bitmaps *bitmaps)
 	struct cursor cursor;
 	struct object object;
 	struct found found;
-	find_fields(heap, bitmaps->class, &bitmaps->fields);
+	bitmap_find_fields(heap, bitmaps->class, &bitmaps->fields);
 	if (read_dump_data(bitmaps) || sort_pictures(bitmaps))
 		return -1;
 	const uint32_t most = count < BITMAPS_MOST ? (uint32_t)count : BITMAPS_MOST;
@@ -481,6 +466,13 @@ static void sort(struct bitmaps *bitmaps)
 	}
 }
 
+static void count_picture(struct bitmaps *bitmaps, const struct picture *picture)
+{
+	bitmaps->orphans += picture_is_orphan(picture);
+	bitmaps->refused += picture_is_refused(picture);
+	bitmaps->repeated += picture->fits && !picture->chosen;
+}
+
 static void count(struct bitmaps *bitmaps)
 {
 	for (uint32_t i = 0; i < bitmaps->count; i++) {
@@ -493,10 +485,10 @@ static void count(struct bitmaps *bitmaps)
 		const uint32_t at = picture->pointer ? bitmaps_from(bitmaps, picture->pointer, 0) : bitmaps->count;
 		picture->claimed = at < bitmaps->count &&
 				   bitmaps->list[bitmaps->by_pointer[at]].pointer == picture->pointer;
-		bitmaps->orphans += picture_is_orphan(picture);
-		bitmaps->refused += picture_is_refused(picture);
-		bitmaps->repeated += picture->fits && !picture->chosen;
+		count_picture(bitmaps, picture);
 	}
+	for (uint32_t i = 0; i < bitmaps->live_count; i++)
+		count_picture(bitmaps, &bitmaps->live[i]);
 }
 
 struct bitmaps *bitmaps_open(const struct heap *heap)
@@ -506,13 +498,14 @@ struct bitmaps *bitmaps_open(const struct heap *heap)
 		return NULL;
 	bitmaps->heap = heap;
 	bitmaps->class = bitmap_class(heap);
-	if ((bitmaps->class && gather(bitmaps)) || read_traced(bitmaps)) {
+	if ((bitmaps->class && gather(bitmaps)) || read_traced(bitmaps) || live_read(bitmaps)) {
 		bitmaps_close(bitmaps);
 		return NULL;
 	}
 	if (bitmaps->count)
 		sort(bitmaps);
 	join_traced(bitmaps);
+	live_join(bitmaps);
 	count(bitmaps);
 	if (input_touched_bad) {
 		bitmaps_close(bitmaps);
@@ -533,6 +526,8 @@ void bitmaps_close(struct bitmaps *bitmaps)
 		free(bitmaps->by_slot);
 		free(bitmaps->traced);
 		free(bitmaps->by_name);
+		free(bitmaps->live);
+		free(bitmaps->live_places);
 	}
 	free(bitmaps);
 }
@@ -573,6 +568,11 @@ uint64_t bitmap_hash(const struct bitmaps *bitmaps, struct bitmap *bitmap)
 		shape = shape * 8 + 2 * pixels.layout + pixels.premultiplied;
 		data = pixels.data;
 		len = (uint64_t)pixels.width * pixels.height * layout_bytes(pixels.layout);
+	} else if (bitmap->source == SOURCE_LIVE) {
+		hash = live_hash(bitmaps, bitmap->picture, shape);
+		if (hash)
+			atomic_store_explicit(&bitmap->hash, hash, memory_order_relaxed);
+		return hash;
 	} else {
 		data = bitmap->source == SOURCE_TRACE ?
 			       bitmaps->heap->in->data + bitmap->picture->offset :
@@ -611,7 +611,7 @@ void bitmap_origin(const struct bitmaps *bitmaps, const struct bitmap *bitmap, s
 	*origin = (struct bitmap_origin){ .known = false };
 	if (!heap_object(bitmaps->heap, bitmap->offset, &object))
 		return;
-	const uint8_t *id = field_at(&object, fields->id, 8), *source = field_at(&object, fields->source_id, 8);
+	const uint8_t *id = bitmap_field(&object, fields->id, 8), *source = bitmap_field(&object, fields->source_id, 8);
 	origin->known = id && split_id(be64(id), &origin->storage, &pid);
 	origin->id = id ? be64(id) : 0;
 	if (source && be64(source) != UINT64_MAX && split_id(be64(source), &origin->source_storage, &origin->source_pid)) {

@@ -9,6 +9,9 @@
  * Native pointers are reused, so a matching pointer proves nothing: a picture is shown for a bitmap only if its
  * own header says the bitmap's size, and its end is there. Others are refused, and shown as such.
  *
+ * Pictures may also come from elsewhere, fetched from the process while it lived ("live"): see input/elsewhere.h. They are
+ * tried last.
+ *
  * The table is made at first use, by a walk over the Bitmaps and the pictures' first and last bytes; no pixel is
  * read. Kept are 96 bytes a Bitmap, and 8 for its orders, and 72 a picture.
  */
@@ -18,9 +21,10 @@
 #include "android/picture.h"
 #include "android/png.h"
 #include "heap/heap.h"
+#include "input/elsewhere.h"
 
 /* In the order in which they are tried. */
-enum bitmap_source { SOURCE_NONE, SOURCE_DUMP_DATA, SOURCE_BUFFER, SOURCE_TRACE, SOURCES };
+enum bitmap_source { SOURCE_NONE, SOURCE_DUMP_DATA, SOURCE_BUFFER, SOURCE_TRACE, SOURCE_LIVE, SOURCES };
 
 /* Why there is no picture, the most telling reason. */
 enum bitmap_verdict {
@@ -38,9 +42,9 @@ enum bitmap_verdict {
 	VERDICT_BUFFER_LAYOUT	/* its bytes a pixel are of no layout */
 };
 
-/* A compressed picture that the dump carries for a native pointer. */
+/* A compressed picture that the dump carries for a native pointer, or that comes from elsewhere. */
 struct picture {
-	uint64_t pointer;
+	uint64_t pointer;	/* of a live one what its name says: see `by` */
 	uint64_t slot;		/* offset in the file of the reference to its bytes */
 	uint64_t object;	/* id of the byte[] */
 	uint64_t offset, len;	/* of its bytes in the file */
@@ -51,6 +55,7 @@ struct picture {
 	bool chosen;		/* is shown for one */
 	bool shared_pointer;	/* another picture has the same, or it is 0 */
 	bool numbered;		/* of a trace: another one has this name, or would */
+	uint8_t by;		/* of a live one: enum elsewhere_by */
 };
 
 struct bitmap {
@@ -59,7 +64,7 @@ struct bitmap {
 	uint32_t width, height;	/* 0 for what is negative */
 	enum bitmap_source source;
 	enum bitmap_verdict verdict;
-	const struct picture *picture; /* SOURCE_DUMP_DATA and SOURCE_TRACE, and the one that was refused */
+	const struct picture *picture; /* SOURCE_DUMP_DATA, _TRACE and _LIVE, and the one that was refused */
 	uint64_t buffer, buffer_len; /* offset in the file and bytes of mBuffer; 0 without */
 	uint8_t layout;		/* enum pixel_layout, of SOURCE_BUFFER */
 	bool guessed;		/* the buffer is longer than needed */
@@ -73,6 +78,12 @@ struct bitmap {
 struct bitmap_fields {
 	int32_t width, height, recycled, pointer, buffer, premultiplied, id, source_id;
 	unsigned pointer_width;
+};
+
+/* Where a live picture is: its number in struct elsewhere, and what it was when its head was read. */
+struct live_place {
+	uint32_t picture;
+	struct elsewhere_stamp stamp;
 };
 
 struct bitmaps {
@@ -89,6 +100,12 @@ struct bitmaps {
 	struct picture *traced;	/* those of the trace that the dump came in, in its order; offsets are of the dump's input */
 	uint32_t *by_name;	/* numbers of those of the trace, in the order of their names */
 	uint32_t traced_count, traced_shown;
+	/* Live pictures: those from elsewhere that are of the dump's process. See live.c. */
+	struct picture *live;	/* by what their names say, then by number */
+	struct live_place *live_places; /* by number */
+	uint32_t live_count, live_shown, live_fit;
+	uint32_t live_of_others;	/* of other processes */
+	uint32_t live_states[ELSEWHERE_STATES]; /* how many of the process are of each */
 	uint32_t left_out;	/* Bitmaps past BITMAPS_MOST */
 	uint32_t absent_pictures; /* whose bytes are not in the dump */
 	bool has_dump_data;	/* the class has dumpData, whether it is filled or not */
@@ -99,6 +116,8 @@ struct bitmaps {
 
 /* A dump with more is made to do harm. */
 #define BITMAPS_MOST (UINT32_C(1) << 22)
+/* Of more pictures for one Bitmap than this, no others are looked at. */
+#define PICTURE_CANDIDATES_MOST 16
 
 /* NULL without memory, or where the file was cut meanwhile. bitmaps_close() frees it. */
 struct bitmaps *bitmaps_open(const struct heap *heap);
@@ -124,6 +143,14 @@ static inline bool picture_is_orphan(const struct picture *picture)
 {
 	return !picture->claimed;
 }
+
+/* Is a picture whole and of the bitmap's size; and why not? */
+bool picture_fits(const struct picture *picture, const struct bitmap *bitmap);
+enum bitmap_verdict picture_refusal(const struct picture *picture, const struct bitmap *bitmap);
+
+/* Where fields of a Bitmap are, and one of an object's; NULL where it has none. */
+void bitmap_find_fields(const struct heap *heap, const struct class *class, struct bitmap_fields *fields);
+const uint8_t *bitmap_field(const struct object *object, int32_t at, unsigned width);
 
 /* The first picture of the trace that is called so there; UINT32_MAX if there is none. */
 uint32_t traced_by_name(const struct bitmaps *bitmaps, const char *name);
@@ -151,5 +178,21 @@ struct bitmap_origin {
 	uint64_t id, source_id, source_pid;
 };
 void bitmap_origin(const struct bitmaps *bitmaps, const struct bitmap *bitmap, struct bitmap_origin *origin);
+
+/* --- live pictures (live.c) --- */
+
+/* Reads the heads of those of the dump's process; gives them to bitmaps that have none. -1 without memory. */
+int live_read(struct bitmaps *bitmaps);
+void live_join(struct bitmaps *bitmaps);
+/* The first one in `live` with this key and number, or higher ones. */
+uint32_t live_from(const struct bitmaps *bitmaps, enum elsewhere_by by, uint64_t key, uint64_t number);
+/* Copies bytes that are in it. False if its file is not there any more, or not what it was. */
+bool live_bytes(const struct bitmaps *bitmaps, const struct picture *picture, uint64_t offset, size_t len, void *out);
+/* Of all its bytes; 0, as after bad input, where they cannot be read. */
+uint64_t live_hash(const struct bitmaps *bitmaps, const struct picture *picture, uint64_t seed);
+/* If none of them can be a bitmap's, says so in `line`. */
+bool live_warning(const struct bitmaps *bitmaps, char *line, size_t size);
+/* The same as far as can be told by names alone, without opening a picture. */
+bool live_doubt(const struct heap *heap, char *line, size_t size);
 
 #endif

@@ -11,6 +11,7 @@
 #define HEAPFS_PICTURE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum picture_format { PICTURE_UNKNOWN, PICTURE_PNG, PICTURE_JPEG, PICTURE_WEBP, PICTURE_FORMATS };
@@ -22,6 +23,13 @@ struct picture_head {
 };
 
 void picture_head(const uint8_t *data, uint64_t len, struct picture_head *head);
+
+/*
+ * The same of a picture that is not in memory: `read` copies `len` of its bytes from `offset` on, which are within it,
+ * or returns false, and then the answer is false too.
+ */
+typedef bool picture_read(const void *context, uint64_t offset, size_t len, uint8_t *out);
+bool picture_head_by(picture_read *read, const void *context, uint64_t len, struct picture_head *head);
 
 /* "png", "jpg", "webp"; "bin" for what is no picture. */
 const char *picture_extension(enum picture_format format);

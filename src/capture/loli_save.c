@@ -2,7 +2,7 @@
 #include "capture/loli_save.h"
 
 #include "input/le.h"
-#include "loli/writer.h"
+#include "loli/put.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -152,7 +152,7 @@ static bool put_names(struct saving *saving)
 			loli_put_u32(saving->out, (uint32_t)keys.count);
 		for (uint32_t i = 0; i < saving->names.count && good; i++) {
 			const struct text_entry text = saving->names.list[i];
-			const uint32_t key = loli_key(text.data, text.len);
+			const uint32_t key = loli_hash(text.data, text.len);
 			uint32_t *first = table_put(&keys, (struct table_key){ key, 0 });
 			good = first;
 			if (first && *first == NUMBER_NONE)
@@ -188,7 +188,7 @@ static bool put_records(struct saving *saving)
 		loli_put_u32(saving->out, message.size);
 		loli_put_u64(saving->out, message.address);
 		loli_put_u64(saving->out, frame.address);
-		loli_put_u32(saving->out, loli_key(frame.name, frame.len));
+		loli_put_u32(saving->out, loli_hash(frame.name, frame.len));
 	}
 	return i == saving->saved->records;
 }
@@ -205,7 +205,7 @@ static bool put_stacks(struct saving *saving)
 		loli_put_u32(saving->out, message.frame_count);
 		for (uint32_t j = 0; j < message.frame_count; j++) {
 			const struct frame frame = frame_at(saving, &message, j);
-			loli_put_u32(saving->out, loli_key(frame.name, frame.len));
+			loli_put_u32(saving->out, loli_hash(frame.name, frame.len));
 			loli_put_u64(saving->out, frame.address);
 		}
 	}

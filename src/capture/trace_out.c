@@ -70,6 +70,7 @@ int64_t trace_out(const char *path, uint32_t pid, const struct trace_parts *part
 	char error[PATH_MAX + 512] = "";
 	struct pack pack = { .pid = pid, .out = fopen(path, "we") };
 	struct timespec now;
+	uint64_t left_out;
 	size_t files = 0, pictures = 0;
 	if (!pack.out) {
 		say("%s: %s", path, strerror(errno));
@@ -79,7 +80,7 @@ int64_t trace_out(const char *path, uint32_t pid, const struct trace_parts *part
 	clock_gettime(CLOCK_REALTIME, &now);
 	pack.time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	int rc = parts->dump ? put_dump(&pack, parts->dump) : 0;
-	if (!rc && parts->folder && (rc = pack_folder(&pack, parts->folder, &files, error, sizeof error)) != 0)
+	if (!rc && parts->folder && (rc = pack_folder(&pack, parts->folder, &files, &left_out, error, sizeof error)) != 0)
 		say("%s", error);
 	if (!rc && parts->bitmaps)
 		rc = put_bitmaps(&pack, parts->bitmaps, &pictures);

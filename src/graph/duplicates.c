@@ -8,63 +8,14 @@
 
 /* --- Strings --- */
 
-/* Chars that are hashed at a time. */
-#define HASHED_CHARS 4096
-
-/* Whatever the coding is: of a text that could be Latin-1, the Latin-1 bytes, else UTF-16 with the high byte first. */
-static uint64_t hash_text(const struct string *string)
-{
-	uint8_t copy[HASHED_CHARS * 2];
-	uint16_t bits = 0;
-	for (uint64_t i = 0; string->coding != STRING_LATIN1 && bits < 0x100 && i < string->units; i++)
-		bits |= string_unit(string, i);
-	const unsigned width = bits < 0x100 ? 1 : 2;
-	uint64_t hash = width;
-	for (uint64_t from = 0; from < string->units; from += HASHED_CHARS) {
-		const uint64_t left = string->units - from;
-		const size_t count = left < HASHED_CHARS ? (size_t)left : HASHED_CHARS;
-		const uint8_t *bytes = copy;
-		if (string->coding == STRING_LATIN1)
-			bytes = string->data + from;
-		else if (string->coding == STRING_UTF16_BE && width == 2)
-			bytes = string->data + 2 * from;
-		for (size_t i = 0; bytes == copy && i < count; i++) {
-			const uint16_t unit = string_unit(string, from + i);
-			if (width == 2)
-				copy[2 * i] = (uint8_t)(unit >> 8);
-			copy[width * i + width - 1] = (uint8_t)unit;
-		}
-		hash = hash_bytes(hash, bytes, count * width);
-	}
-	return hash;
-}
-
 static bool suspect_string(const struct heap *heap, const struct object *object, struct suspect *suspect)
 {
 	struct object array;
 	struct string string;
 	if (!string_array(heap, object, &array) || !string_of_array(heap, object, &array, &string))
 		return false;
-	*suspect = (struct suspect){ hash_text(&string), object->offset, array.offset };
+	*suspect = (struct suspect){ string_hash(&string), object->offset, array.offset };
 	return true;
-}
-
-/* By UTF-16 chars. */
-static int compare_texts(const struct string *a, const struct string *b)
-{
-	const uint64_t count = a->units < b->units ? a->units : b->units;
-	const int shorter = a->units < b->units ? -1 : a->units > b->units;
-	if (a->coding == b->coding && a->coding != STRING_UTF16_LE) {
-		const size_t len = count * (a->coding == STRING_LATIN1 ? 1 : 2);
-		const int order = a->data == b->data ? 0 : memcmp(a->data, b->data, len);
-		return order ? order : shorter;
-	}
-	if (a->coding == b->coding && (a->data == b->data || !memcmp(a->data, b->data, count * 2)))
-		return shorter;
-	for (uint64_t i = 0; i < count; i++)
-		if (string_unit(a, i) != string_unit(b, i))
-			return string_unit(a, i) < string_unit(b, i) ? -1 : 1;
-	return shorter;
 }
 
 static bool text_of(const struct heap *heap, const struct suspect *suspect, struct string *string)
@@ -80,7 +31,7 @@ static bool text_of(const struct heap *heap, const struct suspect *suspect, stru
 static int compare_strings(const struct heap *heap, const struct suspect *a, const struct suspect *b)
 {
 	struct string x, y;
-	return text_of(heap, a, &x) && text_of(heap, b, &y) ? compare_texts(&x, &y) : 0;
+	return text_of(heap, a, &x) && text_of(heap, b, &y) ? string_compare(&x, &y) : 0;
 }
 
 static int compare_arrays_of(const void *a, const void *b)
@@ -152,7 +103,7 @@ static int order_strings(const void *a, const void *b)
 	if (order)
 		return order;
 	const struct string text = content_string(x), other = content_string(y);
-	return compare_texts(&text, &other);
+	return string_compare(&text, &other);
 }
 
 static int find_strings(void *context, const _Atomic bool *cancel)

@@ -199,6 +199,11 @@ uint32_t graph_node(const struct graph *graph, uint64_t id)
 	return number_of(&graph->numbers, id);
 }
 
+uint32_t graph_node_count(const struct graph *graph)
+{
+	return graph->numbers.count;
+}
+
 uint64_t graph_id(const struct graph *graph, uint32_t node)
 {
 	return number_id(&graph->numbers, node);

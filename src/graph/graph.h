@@ -67,6 +67,7 @@ void graph_progress(struct graph *graph, struct graph_progress *progress);
 
 /* The node of an object or class object; NODE_NONE if the dump has none. And back. */
 uint32_t graph_node(const struct graph *graph, uint64_t id);
+uint32_t graph_node_count(const struct graph *graph);
 uint64_t graph_id(const struct graph *graph, uint32_t node);
 
 struct held {

@@ -285,6 +285,10 @@ static inline uint16_t string_unit(const struct string *string, uint64_t i)
 	return (uint16_t)(string->coding == STRING_UTF16_BE ? p[0] << 8 | p[1] : p[1] << 8 | p[0]);
 }
 
+/* A hash of the text, whatever its coding is; order by chars, as Java's String.compareTo(). */
+uint64_t string_hash(const struct string *string);
+int string_compare(const struct string *a, const struct string *b);
+
 /* The Perfetto heap graph that the dump was made from, or NULL: it has no values, and sizes of its own. */
 static inline const struct heap_graph *heap_graph_of(const struct heap *heap)
 {

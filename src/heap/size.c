@@ -192,7 +192,7 @@ static void take_graph_sizes(struct heap *heap, const struct heap_graph *graph)
 /* The size of an object that has one of its own; false if it is its class's. */
 static bool graph_size(const struct heap *heap, const struct heap_graph *graph, uint64_t id, uint64_t *size)
 {
-	const struct own_size *sizes = (const void *)(heap->in->data + (graph->sizes - heap->in->start));
+	const struct own_size *sizes = (const void *)(heap->in->data - (heap->in->start - graph->sizes));
 	size_t low = 0, high = (size_t)graph->size_count;
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;

@@ -6,6 +6,7 @@
  *   ART: a synthetic `value` that leads to a byte[] (Latin-1) or a char[]; `count` is its length.
  * The elements of a char[] are big-endian in the dump whatever the machine was.
  */
+#include "heap/hash.h"
 #include "heap/heap.h"
 
 #define UNKNOWN (-1)
@@ -93,4 +94,52 @@ bool class_string(const struct heap *heap, const struct class *class, const char
 	struct object object;
 	return class_static(heap, class, name, &found) && found.type == TYPE_OBJECT &&
 	       heap_find(heap, read_id(found.value, heap->id_width), &object) && heap_string(heap, &object, string);
+}
+
+/* Chars that are hashed at a time. */
+#define HASHED_CHARS 4096
+
+/* Of a text that could be Latin-1, over the Latin-1 bytes, else over UTF-16 with the high byte first. */
+uint64_t string_hash(const struct string *string)
+{
+	uint8_t copy[HASHED_CHARS * 2];
+	uint16_t bits = 0;
+	for (uint64_t i = 0; string->coding != STRING_LATIN1 && bits < 0x100 && i < string->units; i++)
+		bits |= string_unit(string, i);
+	const unsigned width = bits < 0x100 ? 1 : 2;
+	uint64_t hash = width;
+	for (uint64_t from = 0; from < string->units; from += HASHED_CHARS) {
+		const uint64_t left = string->units - from;
+		const size_t count = left < HASHED_CHARS ? (size_t)left : HASHED_CHARS;
+		const uint8_t *bytes = copy;
+		if (string->coding == STRING_LATIN1)
+			bytes = string->data + from;
+		else if (string->coding == STRING_UTF16_BE && width == 2)
+			bytes = string->data + 2 * from;
+		for (size_t i = 0; bytes == copy && i < count; i++) {
+			const uint16_t unit = string_unit(string, from + i);
+			if (width == 2)
+				copy[2 * i] = (uint8_t)(unit >> 8);
+			copy[width * i + width - 1] = (uint8_t)unit;
+		}
+		hash = hash_bytes(hash, bytes, count * width);
+	}
+	return hash;
+}
+
+int string_compare(const struct string *a, const struct string *b)
+{
+	const uint64_t count = a->units < b->units ? a->units : b->units;
+	const int shorter = a->units < b->units ? -1 : a->units > b->units;
+	if (a->coding == b->coding && a->coding != STRING_UTF16_LE) {
+		const size_t len = count * (a->coding == STRING_LATIN1 ? 1 : 2);
+		const int order = a->data == b->data ? 0 : memcmp(a->data, b->data, len);
+		return order ? order : shorter;
+	}
+	if (a->coding == b->coding && (a->data == b->data || !memcmp(a->data, b->data, count * 2)))
+		return shorter;
+	for (uint64_t i = 0; i < count; i++)
+		if (string_unit(a, i) != string_unit(b, i))
+			return string_unit(a, i) < string_unit(b, i) ? -1 : 1;
+	return shorter;
 }

@@ -57,6 +57,8 @@ struct dump {
 /* Bytes of a name: as long as a class file can hold one. */
 #define NAME_LENGTH_MOST 65535
 
+struct elsewhere;
+
 struct hprof {
 	const struct input *in;
 	struct notes *notes;
@@ -75,6 +77,7 @@ struct hprof {
 	struct stacks *_Atomic stacks; /* made at first use */
 	bool ended;		/* the last dump has its HEAP_DUMP_END, or needs none */
 	const struct trace_dump *traced; /* what the trace that it came in says of it, or NULL; the opener's to set */
+	const struct elsewhere *elsewhere; /* pictures from elsewhere, or NULL; the opener's to set */
 };
 
 /*

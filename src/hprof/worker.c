@@ -2,6 +2,7 @@
 #include "hprof/worker.h"
 
 #include "hprof/subrecord.h"
+#include "input/inline.h"
 
 /* Blocks of an unordered stretch are looked at in windows of this many. */
 #define WINDOW 32
@@ -112,22 +113,35 @@ static void add_dense(struct worker *w, uint64_t id, uint64_t offset)
 				      .offset_low = (uint32_t)offset, .offset_high = (uint16_t)(offset >> 32) };
 }
 
-/* Puts an object into the block that is being filled, or begins a new one. */
-static void place(struct worker *w, uint64_t id, uint64_t offset, uint32_t number)
+/* worker_tally(), of a class whose number was mostly asked for a moment ago. */
+static inline uint32_t recent_tally(struct worker *w, uint64_t id, enum tally_kind kind)
+{
+	uint32_t *recent = &w->recent[(id >> 3 ^ id >> 9) % RECENT_CLASSES];
+	if (w->tallies[*recent].id != id || *recent < TYPE_COUNT)
+		*recent = worker_tally(w, id, kind);
+	return *recent;
+}
+
+/* Begins a new block with an object. */
+static void begin_block(struct worker *w, uint64_t id, uint64_t offset, bool dense)
+{
+	end_block(w);
+	w->block.heap = w->heap;
+	w->block.offset = offset;
+	w->block.lowest = id;
+	w->block.dense = dense;
+	w->block_records = 0;
+}
+
+/* Puts an object into the block that is being filled, or into a new one. */
+ALWAYS_INLINE void place(struct worker *w, uint64_t id, uint64_t offset, uint32_t number)
 {
 	struct block *block = &w->block;
 	const bool rises = block->count && id > w->high && id - w->high <= BLOCK_RISE;
 	const bool dense = w->dense_mode && id < DENSE_LIMIT && offset < DENSE_LIMIT;
-	if (block->count && (block->count == BLOCK_OBJECTS || w->block_records >= BLOCK_RECORDS ||
-			     block->dense != dense || block->heap != w->heap || (!dense && !rises)))
-		end_block(w);
-	if (!block->count) {
-		block->heap = w->heap;
-		block->offset = offset;
-		block->lowest = id;
-		block->dense = dense;
-		w->block_records = 0;
-	}
+	if ((!rises && !(dense && block->count)) || block->count == BLOCK_OBJECTS || w->block_records >= BLOCK_RECORDS ||
+	    block->dense != dense || block->heap != w->heap)
+		begin_block(w, id, offset, dense);
 	w->window_falls += !rises;
 	w->high = id;
 	block->count++;
@@ -138,7 +152,7 @@ static void place(struct worker *w, uint64_t id, uint64_t offset, uint32_t numbe
 }
 
 /* The id after an object tells how large it can be at most. */
-static void note_gap(struct worker *w, uint64_t id)
+static inline void note_gap(struct worker *w, uint64_t id)
 {
 	const uint64_t gap = id - w->previous_id;
 	if (id <= w->previous_id || gap > BLOCK_RISE)
@@ -153,7 +167,7 @@ static void note_gap(struct worker *w, uint64_t id)
  * behind its start), and parts of class objects and loaders as arrays at odd addresses. They are no
  * objects of the heap: their neighbours' distances say nothing, and their sizes are what they add.
  */
-static bool is_synthetic(const struct worker *w, uint64_t id)
+static inline bool is_synthetic(const struct worker *w, uint64_t id)
 {
 	return w->android && ((id & 7) != 0 || (w->previous_string && id - w->previous_id <= 16));
 }
@@ -166,7 +180,7 @@ static void pass_nameless(struct worker *w, const uint8_t *p, uint64_t offset, u
 	notes_add(w->hprof->notes, "objects or classes with id 0, or of a class with id 0", offset, size, "tag 0x%02x", *p);
 }
 
-static bool is_nameless(const uint8_t *p, unsigned id_width)
+static inline bool is_nameless(const uint8_t *p, unsigned id_width)
 {
 	if (!read_id(p + 1, id_width))
 		return true;
@@ -174,21 +188,20 @@ static bool is_nameless(const uint8_t *p, unsigned id_width)
 	       (*p == SUB_OBJ_ARRAY_DUMP && !read_id(p + 9 + id_width, id_width));
 }
 
-static void take_object(struct worker *w, const uint8_t *p, uint64_t offset)
+ALWAYS_INLINE void take_object(struct worker *w, const uint8_t *p, uint64_t offset, const unsigned I)
 {
-	const unsigned I = w->hprof->id_width;
 	const uint64_t id = read_id(p + 1, I);
 	uint32_t number;
 	uint32_t *gap = NULL;
 	bool string = false, synthetic = false;
 	if (*p == SUB_INSTANCE_DUMP) {
 		const uint64_t class_id = read_id(p + 5 + I, I);
-		number = worker_tally(w, class_id, TALLY_INSTANCES);
+		number = recent_tally(w, class_id, TALLY_INSTANCES);
 		string = w->android && class_id == w->heaps->string_class;
 	} else {
 		const uint32_t length = be32(p + 5 + I);
 		const unsigned type = *p == SUB_OBJ_ARRAY_DUMP ? (unsigned)TYPE_OBJECT : p[9 + I];
-		number = type == TYPE_OBJECT ? worker_tally(w, read_id(p + 9 + I, I), TALLY_OBJECT_ARRAYS) : type;
+		number = type == TYPE_OBJECT ? recent_tally(w, read_id(p + 9 + I, I), TALLY_OBJECT_ARRAYS) : type;
 		struct tally *tally = &w->tallies[number];
 		synthetic = is_synthetic(w, id);
 		if (synthetic) {
@@ -281,10 +294,9 @@ static uint64_t pass_damage(struct worker *w, uint64_t at, uint64_t end, bool cu
 }
 
 /* The sub-records of one heap record. */
-static void scan_records(struct worker *w, uint64_t at, uint64_t end, bool cut)
+ALWAYS_INLINE void scan_records_of(struct worker *w, uint64_t at, uint64_t end, bool cut, const unsigned I)
 {
 	const uint8_t *data = w->hprof->in->data;
-	const unsigned I = w->hprof->id_width;
 	w->heap = 0; /* HEAP_DUMP_INFO holds for its own segment */
 	while (at < end && !w->error) {
 		const uint8_t *p = data + at;
@@ -296,15 +308,21 @@ static void scan_records(struct worker *w, uint64_t at, uint64_t end, bool cut)
 		w->subs[*p]++;
 		if ((subrecord_is_object(*p) || *p == SUB_CLASS_DUMP) && is_nameless(p, I))
 			pass_nameless(w, p, at, size);
-		else if (*p >= SUB_INSTANCE_DUMP && *p <= SUB_PRIM_ARRAY_DUMP)
-			take_object(w, p, at);
-		else if (*p == SUB_PRIM_ARRAY_NODATA)
-			take_object(w, p, at);
+		else if (subrecord_is_object(*p))
+			take_object(w, p, at, I);
 		else
 			take_other(w, p, at, size);
 		w->block_records++;
 		at += size;
 	}
+}
+
+static void scan_records(struct worker *w, uint64_t at, uint64_t end, bool cut)
+{
+	if (w->hprof->id_width == 4)
+		scan_records_of(w, at, end, cut, 4);
+	else
+		scan_records_of(w, at, end, cut, 8);
 }
 
 static void scan_segment(struct worker *w, const struct segment *segment)

@@ -21,6 +21,7 @@ struct heap_table {
  * must not lie in a cache line that its neighbour reads for every object.
  */
 #define CACHE_LINES 128
+#define RECENT_CLASSES 64
 struct worker {
 	_Alignas(CACHE_LINES) const struct hprof *hprof;
 	const struct segment *segments;
@@ -43,6 +44,7 @@ struct worker {
 	size_t tally_count, tally_capacity;
 	uint32_t *slots;		/* hash: class id -> tally number + 1 */
 	size_t slot_count;
+	uint32_t recent[RECENT_CLASSES]; /* tallies of classes that were met last, by bits of their ids */
 	uint64_t *class_dumps;
 	size_t class_dump_count, class_dump_capacity;
 	struct bytes roots;

@@ -31,6 +31,11 @@ static int fail(const struct opening *opening, const char *what)
 	return -1;
 }
 
+static const char *wanted(const struct container_options *options)
+{
+	return options->pictures ? "trace, nor a folder, of pictures" : "heap dump";
+}
+
 /* Appends to what the dumps came in, outermost first. */
 static int describe(struct container *container, const char *what)
 {
@@ -130,8 +135,8 @@ static int open_gzip(const struct opening *opening)
 	if (!head_len) {
 		fail(opening, "gzip-compressed, but nothing can be unpacked from it; copy it again");
 	} else if (content == CONTENT_OTHER) {
-		snprintf(opening->error, opening->error_size, "%s: not a heap dump; it is gzip-compressed, and what is in it is %s",
-			 opening->path, sniff_other(head, head_len));
+		snprintf(opening->error, opening->error_size, "%s: not a %s; it is gzip-compressed, and what is in it is %s",
+			 opening->path, wanted(options), sniff_other(head, head_len));
 	} else {
 		const bool keep = options->unpacked && content != CONTENT_GZIP;
 		kept = keep ? open_kept(opening, head, head_len, &fd) : 0;
@@ -205,6 +210,22 @@ static int make_parts(const struct opening *opening)
 	return container->part_count ? 0 : fail(opening, "a Perfetto trace with a heap dump whose beginning is missing");
 }
 
+/* Only looked through; the trace stays what is mapped. */
+static int open_pictures(const struct opening *opening)
+{
+	struct trace *trace = &opening->container->trace;
+	*trace = (struct trace){ .data = opening->container->in.data, .len = opening->container->in.size,
+				 .notes = &opening->container->notes, .threads = opening->options->threads };
+	if (trace_open(trace) || describe(opening->container, "Perfetto trace"))
+		return fail(opening, strerror(ENOMEM));
+	if (was_changed(opening))
+		return fail(opening, "the file was changed while it was being read");
+	trace->dump_count = 0; /* those that are put together */
+	return trace_picture_count(trace) ? 0 : fail(opening, trace->zstd_packets ?
+		"a Perfetto trace with zstd-compressed packets, which heapfs cannot read; have it written without" :
+		"a Perfetto trace without pictures (HprofBitmap packets)");
+}
+
 static int open_trace(const struct opening *opening)
 {
 	struct container *container = opening->container;
@@ -254,7 +275,11 @@ int container_open(struct container *container, const char *path, const struct c
 	input_guard(&container->in);
 	for (unsigned depth = 0; depth <= DEPTH_MOST; depth++) {
 		const struct input *in = &container->in;
-		switch (sniff_content(in->data, in->size, true)) {
+		const enum content content = sniff_content(in->data, in->size, true);
+		if (options->pictures && (content == CONTENT_HPROF || content == CONTENT_LOLI))
+			return fail(&opening, content == CONTENT_HPROF ? "a heap dump; a trace or a folder of pictures is wanted" :
+									  "a native profile; a trace or a folder of pictures is wanted");
+		switch (content) {
 		case CONTENT_HPROF:
 			container->parts = calloc(1, sizeof *container->parts);
 			container->part_count = container->parts != NULL;
@@ -270,14 +295,14 @@ int container_open(struct container *container, const char *path, const struct c
 				return -1;
 			break;
 		case CONTENT_PERFETTO:
-			return open_trace(&opening);
+			return options->pictures ? open_pictures(&opening) : open_trace(&opening);
 		case CONTENT_LOLI:
 			container->loli = true;
 			if (!container->description && describe(container, "plain file"))
 				return fail(&opening, strerror(ENOMEM));
 			return 0;
 		case CONTENT_OTHER:
-			snprintf(error, error_size, "%s: not a heap dump; it is %s%s", path,
+			snprintf(error, error_size, "%s: not a %s; it is %s%s", path, wanted(options),
 				 depth ? "gzip-compressed, and what is in it is " : "", sniff_other(in->data, in->size));
 			return -1;
 		}

@@ -20,6 +20,7 @@ struct container_options {
 	const char *unpacked;	/* a file that keeps what gzip unpacks to, or NULL */
 	bool only_pid;		/* of a trace, the dump of one process */
 	uint32_t pid;
+	bool pictures;		/* only the pictures of a trace are wanted: it is not unpacked, and there are no parts */
 	uint64_t base;		/* of the mapping, in the space of all inputs */
 	unsigned threads;
 	input_progress *progress; /* or NULL */

@@ -5,37 +5,19 @@
  *
  * Two passes: one over types, names and roots, which may stand behind the objects that need them, and one over the
  * objects for what only they tell: which ones are classes, and what fields they name themselves. Objects are not kept;
- * model_packet() reads those of a packet again, in any thread.
+ * graph_object.h reads those of a packet again, in any thread.
  */
 #ifndef HEAPFS_GRAPH_MODEL_H
 #define HEAPFS_GRAPH_MODEL_H
 
-#include "input/heap_graph.h"
+#include "input/graph_object.h"
 #include "input/map.h"
-#include "input/proto.h"
-
-/* Types of values, by their numbers in HPROF. */
-enum { OBJECT = 2, BOOLEAN = 4, CHAR, FLOAT, DOUBLE, BYTE, SHORT, INT, LONG };
 
 #define NONE MAP_NONE
 /* Superclasses above a class; what has more is made to do harm. */
 #define DEPTH_MOST 250
 /* References of an object that names its own fields. */
 #define NAMED_MOST 4096
-
-/* Numbers that a graph carries, as fields of some classes. */
-enum { BITMAP_ID, BITMAP_SOURCE_ID, BITMAP_WIDTH, BITMAP_HEIGHT, REGISTRY_SIZE, VERSION_CODE, NUMBERS };
-struct number {
-	const char *class, *name;
-	uint8_t type;		/* INT or LONG */
-	uint8_t field;		/* of HeapGraphObject */
-};
-extern const struct number numbers[NUMBERS];
-
-static inline unsigned number_width(unsigned number)
-{
-	return numbers[number].type == LONG ? 8 : 4;
-}
 
 struct type {
 	uint64_t id, size, super_id, loader;
@@ -69,15 +51,6 @@ struct root {
 	unsigned type;
 };
 
-/* An object of the graph. Lists are packed varints. */
-struct object {
-	uint64_t id, type_id, size, base, numbers[NUMBERS];
-	const uint8_t *fields, *references, *internals;
-	uint64_t fields_len, references_len, internals_len;
-	unsigned heap, has;	/* a bit for each of `numbers` */
-	bool relative;		/* the id counts from where the packet starts, which was not known */
-};
-
 /* What a thread writes for every object must not lie in a cache line that another one has to do with. */
 #define CACHE_LINES 128
 /* Zeroed memory in cache lines of its own, for free(). NULL without memory. */
@@ -102,6 +75,7 @@ struct model {
 	uint32_t class_type, object_type, object_array_type; /* numbers of java.lang.Class, Object, Object[] */
 	unsigned width;		/* of ids: 4, or 8 where an address needs it */
 	uint64_t highest;	/* id of an object */
+	uint64_t sized;		/* objects that may have a size of their own */
 	uint64_t work;		/* comparisons that may still be spent on objects that name their fields */
 	bool failed;		/* no memory */
 };
@@ -122,40 +96,22 @@ void model_add_field(struct model *model, struct type *type, uint64_t id);
 /* The pass over the objects, by all threads: graph_survey.c. */
 void model_survey(struct model *model);
 
-/* A thread's means to read objects: joins lists that come in pieces. */
-struct reader {
-	struct joined {
-		uint8_t *data;
-		size_t capacity;
-	} joined[3];
-	bool failed;		/* no memory */
-};
-void reader_free(struct reader *reader);
-
-/* Calls for each object of a packet. `object` goes in as what is carried on, and comes out as the last one. */
-typedef void object_call(void *context, const struct object *object);
-void model_packet(const struct model *model, struct reader *reader, size_t packet, struct object *object,
-		  object_call *call, void *context);
-
 /* The number of an object's type, or NONE. */
 static inline uint32_t model_type(const struct model *model, uint64_t id)
 {
 	return id < model->type_table_len ? model->type_table[id] : map_find(&model->type_map, id);
 }
 
-/* The next number of a packed list. */
-static inline bool next_number(const uint8_t **at, const uint8_t *end, uint64_t *value)
+/* Bits of an address, divided by 8, where ids are so wide. */
+static inline unsigned address_bits(unsigned width)
 {
-	return *at < end && proto_varint(at, end, value);
+	return width == 4 ? 29 : 61;
 }
-
-/* How often the id stands in a packed list before `at`. */
-unsigned count_before(const uint8_t *list, const uint8_t *at, uint64_t id);
 
 /* Is this the address of an object, divided by 8, that an id of the image can be? */
 static inline bool is_address(const struct model *model, uint64_t id)
 {
-	return id && !(id >> (model->width == 4 ? 29 : 61));
+	return id && !(id >> address_bits(model->width));
 }
 
 #endif

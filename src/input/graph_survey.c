@@ -37,6 +37,7 @@ struct surveyor {
 	_Atomic size_t *next;	/* packet that no thread has taken yet */
 	uint32_t packet;	/* that it is at */
 	uint64_t highest[2];	/* as in struct surveyed */
+	uint64_t sized;		/* objects that may have a size of their own */
 	bool named;		/* there are objects that name their fields */
 	bool failed;		/* no memory */
 };
@@ -53,18 +54,19 @@ static void see_class(struct seen *seen, uint32_t packet, const struct object *o
 /* How many a packed list holds: bytes that end one. */
 static uint32_t count_numbers(const uint8_t *list, uint64_t len)
 {
-	uint32_t count = 0;
+	uint64_t count = 0;
+	for (; len >= 8; list += 8, len -= 8)
+		count += ((~le64(list) & UINT64_C(0x8080808080808080)) >> 7) * UINT64_C(0x0101010101010101) >> 56;
 	for (; len >= 4; list += 4, len -= 4)
 		count += ((~le32(list) & 0x80808080) >> 7) * 0x01010101 >> 24;
 	for (; len; list++, len--)
 		count += *list < 0x80;
-	return count;
+	return count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
 /* The second pass: which objects are classes, and what else only they tell. */
-static void survey(void *context, const struct object *object)
+static inline void survey(struct surveyor *s, const struct object *object)
 {
-	struct surveyor *s = context;
 	uint64_t *highest = &s->highest[object->relative];
 	if (object->id >> 61 && !object->relative) /* no address */
 		return;
@@ -74,6 +76,7 @@ static void survey(void *context, const struct object *object)
 	if (number == NONE)
 		return;
 	const struct type *type = &s->m->types[number];
+	s->sized += object->size || type->element || type->of != NONE;
 	struct seen *seen = &s->seen[number];
 	if (type->of != NONE && (object->id || object->relative))
 		see_class(&s->seen[type->of], s->packet, object);
@@ -87,6 +90,8 @@ static void survey(void *context, const struct object *object)
 		s->named = true;
 		return;
 	}
+	if (object->references_len <= type->slots) /* and a number takes a byte or more */
+		return;
 	const uint32_t references = count_numbers(object->references, object->references_len);
 	if (references > type->slots && references - type->slots > seen->extra)
 		seen->extra = references - type->slots;
@@ -101,7 +106,9 @@ static void *survey_packets(void *context)
 		struct object object = { .heap = HEAP_CARRIED, .relative = true };
 		s->packet = (uint32_t)packet;
 		memset(s->highest, 0, sizeof s->highest);
-		model_packet(s->m, &reader, packet, &object, survey, s);
+		reader_packet(&reader, s->m->graph, packet);
+		while (reader_next(&reader, &object))
+			survey(s, &object);
 		s->packets[packet] = (struct surveyed){ object.id, { s->highest[false], s->highest[true] }, object.heap,
 							object.relative };
 	}
@@ -185,9 +192,8 @@ static void survey_fields(struct model *m, struct type *type, const struct objec
 	}
 }
 
-static void survey_named(void *context, const struct object *object)
+static void survey_named(struct model *m, const struct object *object)
 {
-	struct model *m = context;
 	const uint32_t number = model_type(m, object->type_id);
 	if (object->fields_len && number != NONE && !m->types[number].element)
 		survey_fields(m, &m->types[number], object);
@@ -199,7 +205,9 @@ static void survey_all_named(struct model *m)
 	struct reader reader = { .failed = false };
 	for (size_t i = 0; i < m->graph->packets && !m->failed; i++) {
 		struct object object = { .id = m->starts[i].id };
-		model_packet(m, &reader, i, &object, survey_named, m);
+		reader_packet(&reader, m->graph, i);
+		while (reader_next(&reader, &object))
+			survey_named(m, &object);
 		m->failed |= reader.failed;
 	}
 	reader_free(&reader);
@@ -254,6 +262,7 @@ void model_survey(struct model *m)
 	bool named = false;
 	for (unsigned i = 0; i < count; i++) {
 		named |= surveyors[i].named;
+		m->sized += surveyors[i].sized;
 		m->failed |= surveyors[i].failed;
 	}
 	if (!m->failed)

@@ -2,25 +2,11 @@
 #include "input/graph_image.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define IMAGES_EACH 2		/* stretches that a thread may be ahead of the others */
 /* For fields that have no reference in the graph zeros are written: so many bytes, and some for each of the graph's. */
 #define PADDING_FLOOR (UINT64_C(64) << 20)
 #define PADDING_EACH 16
-
-bool grow_sizes(struct own_size **sizes, size_t count, size_t *capacity, size_t more)
-{
-	if (*capacity - count >= more)
-		return true;
-	const size_t wanted = 2 * (count + more) + 64;
-	struct own_size *grown = reallocarray(*sizes, wanted, sizeof *grown);
-	if (!grown)
-		return false;
-	*sizes = grown;
-	*capacity = wanted;
-	return true;
-}
 
 /* Takes the next packet, once there is an image for it; all packets, where there is none. */
 static size_t take_packet(struct writer *w)
@@ -40,14 +26,9 @@ static void write_done(struct writer *w, struct image *m)
 	m->done = true;
 	for (; (m = &w->images[w->written % w->image_count])->done; w->written++) {
 		m->done = false;
-		w->failed |= m->failed || !grow_sizes(&w->sizes, w->size_count, &w->size_capacity, m->size_count);
+		image_write_out(m);
 		if (w->failed)
 			break;
-		if (m->size_count)
-			memcpy(w->sizes + w->size_count, m->sizes, m->size_count * sizeof *m->sizes);
-		w->size_count += m->size_count;
-		m->size_count = 0;
-		image_write_out(m);
 	}
 	pthread_cond_broadcast(&w->turn);
 	pthread_mutex_unlock(&w->lock);
@@ -61,10 +42,7 @@ static void *put_packets(void *context)
 	size_t packet;
 	while ((packet = take_packet(w)) < w->graph->packets) {
 		struct image *m = &w->images[packet % w->image_count];
-		struct object object = { .id = w->model.starts[packet].id, .heap = w->model.starts[packet].heap };
-		model_packet(&w->model, &reader, packet, &object, image_put_object, m);
-		image_end_segment(m);
-		m->failed |= reader.failed;
+		image_put_packet(m, &reader, packet);
 		write_done(w, m);
 	}
 	reader_free(&reader);

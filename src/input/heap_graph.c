@@ -8,104 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* HPROF, as far as it is written here; src/hprof/format.h, which reads it, stands above this layer. */
-enum { UTF8 = 0x01, LOAD_CLASS = 0x02, SEGMENT = 0x1c, DUMP_END = 0x2c };
-enum { CLASS_DUMP = 0x20, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, HEAP_INFO = 0xfe };
-
-#define SEGMENT_BYTES (UINT64_C(1) << 20)
 #define SIZES_AT_ONCE 16384
 #define STATICS_MOST 60000
 /* An image is some twice as long as its graph; one that is this many times as long was made to fill a disk. */
 #define GROWTH_MOST 64
-
-/* --- bytes --- */
-
-void image_write_out(struct image *m)
-{
-	struct writer *w = m->w;
-	w->failed |= m->failed;
-	if (w->failed || w->cut)
-		return;
-	if (w->at + m->len > w->most)
-		notes_add(w->graph->notes, "the heap graph would grow out of all proportion; the rest is left out",
-			  NOTE_NO_OFFSET, 0, NULL);
-	if (w->at + m->len > w->most || !spill_write(w->spill, m->data, m->len, w->graph->offset + w->at))
-		w->cut = true;
-	else
-		w->at += m->len;
-	m->len = 0;
-}
-
-static uint8_t *room(struct image *m, size_t more)
-{
-	if (m->capacity - m->len < more) {
-		const size_t wanted = 2 * (m->len + more);
-		uint8_t *grown = realloc(m->data, wanted);
-		if (!grown) {
-			m->failed = true;
-			return NULL;
-		}
-		m->data = grown;
-		m->capacity = wanted;
-	}
-	uint8_t *p = m->data + m->len;
-	m->len += more;
-	return p;
-}
-
-static inline uint8_t *store(uint8_t *p, uint64_t value, unsigned width)
-{
-	if (width == 4) { /* nearly always */
-		const uint32_t swapped = __builtin_bswap32((uint32_t)value);
-		memcpy(p, &swapped, sizeof swapped);
-		return p + 4;
-	}
-	for (unsigned i = 0; i < width; i++)
-		p[i] = (uint8_t)(value >> 8 * (width - 1 - i));
-	return p + width;
-}
-
-static void put(struct image *m, uint64_t value, unsigned width)
-{
-	uint8_t *p = room(m, width);
-	if (p)
-		store(p, value, width);
-}
-
-/* Opens a record; its length is filled in when it ends. */
-static void begin_record(struct image *m, uint8_t tag)
-{
-	m->record = m->len;
-	uint8_t *p = room(m, 9);
-	if (p) {
-		*p = tag;
-		store(p + 1, 0, 4);
-	}
-}
-
-static void end_record(struct image *m)
-{
-	if (!m->failed)
-		store(m->data + m->record + 5, m->len - m->record - 9, 4);
-	m->record = SIZE_MAX;
-}
-
-/* Heap records stand in segments; HEAP_INFO holds to a segment's end. */
-static void need_segment(struct image *m)
-{
-	if (m->record != SIZE_MAX && m->len - m->record >= SEGMENT_BYTES)
-		end_record(m);
-	if (m->record == SIZE_MAX) {
-		begin_record(m, SEGMENT);
-		m->heap = UINT32_MAX;
-	}
-}
-
-void image_end_segment(struct image *m)
-{
-	if (m->record != SIZE_MAX)
-		end_record(m);
-}
 
 /* --- names --- */
 
@@ -113,14 +19,14 @@ static uint64_t put_string(struct image *m, const char *text, const char *prefix
 {
 	const size_t len = strlen(text), prefix_len = strlen(prefix);
 	const uint64_t id = m->w->next_string++;
-	begin_record(m, UTF8);
+	image_begin(m, UTF8);
 	put(m, id, m->w->model.width);
 	uint8_t *p = room(m, len + prefix_len);
 	if (p) {
 		memcpy(p, prefix, prefix_len);
 		memcpy(p + prefix_len, text, len);
 	}
-	end_record(m);
+	image_end(m);
 	if (m->len >= SEGMENT_BYTES)
 		image_write_out(m);
 	return id;
@@ -158,12 +64,12 @@ static void write_head(struct image *m)
 	for (size_t i = 0; i < model->type_count; i++) {
 		if (model->types[i].of != NONE)
 			continue;
-		begin_record(m, LOAD_CLASS);
+		image_begin(m, LOAD_CLASS);
 		put(m, ++serial, 4);
 		put(m, model->types[i].class_id, model->width);
 		put(m, 0, 4);
 		put(m, model->types[i].name_id, model->width);
-		end_record(m);
+		image_end(m);
 	}
 }
 
@@ -176,34 +82,15 @@ static uint64_t name_id_of(const struct writer *w, uint64_t id, bool is_static)
 	return is_static ? w->model.names[number].static_id : w->model.names[number].name_id;
 }
 
-/* --- classes and objects --- */
-
-static const struct type *super_of(const struct model *model, const struct type *type)
-{
-	return type->super == NONE ? NULL : &model->types[type->super];
-}
-
-/*
- * The id that a reference of this object leads to: they are numbered from the object's base on, and 0 is null. 0, too,
- * for one that would lead to another object if it was cut to the image's width.
- */
-static uint64_t target(const struct image *m, const struct object *object, uint64_t reference)
-{
-	const uint64_t id = reference ? reference + object->base : 0;
-	if (!id || is_address(&m->w->model, id))
-		return id * 8;
-	notes_add(m->w->graph->notes, "references to addresses that no object has, shown as null", NOTE_NO_OFFSET, 0,
-		  "object 0x%" PRIx64, object->id * 8);
-	return 0;
-}
+/* --- classes --- */
 
 /* The statics of a class are what its class object refers to. Their number. */
 static uint64_t put_statics(struct image *m, const struct object *object)
 {
 	const struct model *model = &m->w->model;
 	const struct type *level = &model->types[model_type(model, object->type_id)];
-	const uint8_t *at = object->references, *end = at ? at + object->references_len : NULL;
-	const uint8_t *names = object->fields, *names_end = names ? names + object->fields_len : NULL;
+	const uint8_t *at = object->references, *end = list_end(at, object->references_len);
+	const uint8_t *names = object->fields, *names_end = list_end(names, object->fields_len);
 	uint64_t statics = 0, reference;
 	uint32_t field = 0;
 	while (at && next_number(&at, end, &reference) && statics < STATICS_MOST) {
@@ -219,7 +106,7 @@ static uint64_t put_statics(struct image *m, const struct object *object)
 		}
 		put(m, name_id_of(m->w, id, true), model->width);
 		put(m, OBJECT, 1);
-		const uint64_t id_of_target = target(m, object, reference);
+		const uint64_t id_of_target = target(m, object, reference, model->width);
 		put(m, id_of_target, model->width);
 		m->references += id_of_target != 0;
 		statics++;
@@ -227,8 +114,7 @@ static uint64_t put_statics(struct image *m, const struct object *object)
 	return statics;
 }
 
-/* CLASS_DUMP. `object` is its class object, or NULL. */
-static void put_class(struct image *m, const struct type *type, const struct object *object)
+void image_put_class(struct image *m, const struct type *type, const struct object *object)
 {
 	const struct writer *w = m->w;
 	const struct model *model = &w->model;
@@ -263,211 +149,6 @@ static void put_class(struct image *m, const struct type *type, const struct obj
 	if (type->internals) {
 		put(m, w->internals_name, model->width);
 		put(m, OBJECT, 1);
-	}
-}
-
-/* Where the value of a type's nth field of this id is in an instance; width of the whole if there is none. */
-static uint64_t place_of_field(const struct model *model, const struct type *type, uint64_t id, unsigned n)
-{
-	uint64_t at = 0;
-	for (; type; type = super_of(model, type)) {
-		for (uint32_t i = 0; i < type->field_count; i++)
-			if (type->fields[i] == id && !n--)
-				return at + (uint64_t)i * model->width;
-		at += (uint64_t)type->field_count * model->width + (type->internals ? model->width : 0);
-		for (unsigned j = 0; j < NUMBERS; j++)
-			at += type->numbers & 1u << j ? number_width(j) : 0;
-	}
-	return at;
-}
-
-/* What follows a class's own references in its instances: numbers, and the array of what the VM holds for it. */
-static uint8_t *store_rest(const struct model *model, const struct type *level, const struct object *object, uint8_t *p)
-{
-	for (unsigned i = 0; i < NUMBERS; i++)
-		if (level->numbers >> i & 1)
-			p = store(p, object->has >> i & 1 ? object->numbers[i] : 0, number_width(i));
-	return level->internals ? store(p, object->internals_len ? object->id * 8 + 4 : 0, model->width) : p;
-}
-
-/* The references of an object that names its fields. How many have no place. */
-static uint64_t store_named(struct image *m, const struct type *type, const struct object *object, uint8_t *p)
-{
-	const struct model *model = &m->w->model;
-	const uint8_t *at = object->references, *end = at ? at + object->references_len : NULL;
-	const uint8_t *names = object->fields, *names_end = names + object->fields_len;
-	uint64_t reference, id, lost = 0;
-	uint8_t *rest = p;
-	memset(p, 0, type->width);
-	for (const struct type *level = type; level; level = super_of(model, level))
-		rest = store_rest(model, level, object, rest + (uint64_t)level->field_count * model->width);
-	for (unsigned i = 0; at && next_number(&at, end, &reference); i++) {
-		const uint8_t *before = names;
-		const uint64_t work = 1 + i + (uint64_t)type->slots + type->depth;
-		if (i >= NAMED_MOST || work > m->work || !next_number(&names, names_end, &id)) {
-			lost += reference != 0;
-			continue;
-		}
-		m->work -= work;
-		const uint64_t place = place_of_field(model, type, id, count_before(object->fields, before, id));
-		const uint64_t value = target(m, object, reference);
-		if (place < type->width)
-			store(p + place, value, model->width);
-		m->references += place < type->width && value;
-		lost += place >= type->width && value;
-	}
-	return lost;
-}
-
-/* References in the order of the fields, own class first, then those for which no field is named. How many are left. */
-static uint64_t store_references(struct image *m, const struct type *type, const struct object *object, uint8_t *p)
-{
-	const struct model *model = &m->w->model;
-	const uint8_t *at = object->references, *end = at ? at + object->references_len : NULL;
-	uint8_t *extra = p;
-	uint64_t reference, lost = 0;
-	for (const struct type *level = type; level; level = super_of(model, level)) {
-		for (uint32_t i = 0; i < level->field_count - level->extra; i++) {
-			reference = 0;
-			if (at)
-				next_number(&at, end, &reference);
-			const uint64_t value = target(m, object, reference);
-			p = store(p, value, model->width);
-			m->references += value != 0;
-		}
-		if (level->plain) /* and all above it */
-			continue;
-		extra = level == type ? p : extra;
-		memset(p, 0, (size_t)level->extra * model->width);
-		p = store_rest(model, level, object, p + (size_t)level->extra * model->width);
-	}
-	for (uint32_t i = 0; i < type->extra && at && next_number(&at, end, &reference); i++) {
-		const uint64_t value = target(m, object, reference);
-		extra = store(extra, value, model->width);
-		m->references += value != 0;
-	}
-	while (at && next_number(&at, end, &reference))
-		lost += reference != 0;
-	return lost;
-}
-
-/* Has the instance a size that comes from the graph, not from what was made up for it and for those before it? */
-static bool has_room(struct image *m, const struct type *type, const struct object *object)
-{
-	const uint64_t own = object->references_len * 8, padding = type->width > own ? type->width - own : 0;
-	if (padding > m->padding) {
-		notes_add(m->w->graph->notes, "objects that are left out, since they have many fields and hardly a reference",
-			  NOTE_NO_OFFSET, 0, "object 0x%" PRIx64 ", %s", object->id * 8, type->name);
-		return false;
-	}
-	m->padding -= padding;
-	return true;
-}
-
-static void put_instance(struct image *m, const struct type *type, const struct object *object)
-{
-	const unsigned width = m->w->model.width;
-	uint8_t *p = room(m, 1 + 2 * width + 8 + (size_t)type->width);
-	if (!p)
-		return;
-	*p++ = INSTANCE_DUMP;
-	p = store(p, object->id * 8, width);
-	p = store(p, 0, 4);
-	p = store(p, type->class_id, width);
-	p = store(p, type->width, 4);
-	const uint64_t lost = object->fields_len ? store_named(m, type, object, p) : store_references(m, type, object, p);
-	if (lost)
-		notes_add(m->w->graph->notes, "references of fields that their class does not have", NOTE_NO_OFFSET, 0,
-			  "object 0x%" PRIx64 ", %s", object->id * 8, type->name);
-}
-
-/* Elements of an object array; of a primitive one nothing is known but its size. `id` is its address. */
-static void put_array(struct image *m, const struct type *type, uint64_t id, const struct object *object, const uint8_t *list,
-		      uint64_t list_len)
-{
-	const unsigned width = m->w->model.width;
-	const bool primitive = type->element != OBJECT;
-	const uint8_t *at = primitive ? NULL : list, *end = at ? at + list_len : NULL;
-	/* A number takes a byte or more in the list. */
-	uint8_t *start = room(m, 9 + 2 * width + (size_t)(end - at) * width), *p = start;
-	uint64_t reference;
-	uint32_t count = 0;
-	if (!p)
-		return;
-	*p++ = primitive ? PRIMITIVE_ARRAY_DUMP : OBJECT_ARRAY_DUMP;
-	p = store(p, id, width);
-	p = store(p, 0, 4);
-	uint8_t *count_at = p;
-	p = store(p + 4, primitive ? type->element : type->class_id, primitive ? 1 : width);
-	for (; at && next_number(&at, end, &reference); count++) {
-		const uint64_t value = target(m, object, reference);
-		p = store(p, value, width);
-		m->references += value != 0;
-	}
-	store(count_at, count, 4);
-	m->len = (size_t)(p - m->data);
-}
-
-static void put_heap(struct image *m, unsigned heap)
-{
-	static const char kinds[] = { 0, 'A', 'Z', 'I' };
-	if (m->heap == heap)
-		return;
-	m->heap = heap;
-	put(m, HEAP_INFO, 1);
-	put(m, (uint64_t)kinds[heap], 4);
-	put(m, m->w->heap_names[heap], m->w->model.width);
-}
-
-static void add_size(struct image *m, uint64_t id, uint64_t size)
-{
-	if (grow_sizes(&m->sizes, m->size_count, &m->size_capacity, 1))
-		m->sizes[m->size_count++] = (struct own_size){ id, size };
-	else
-		m->failed = true;
-}
-
-/* The third pass. */
-void image_put_object(void *context, const struct object *object)
-{
-	struct image *m = context;
-	const struct model *model = &m->w->model;
-	const uint32_t number = model_type(model, object->type_id);
-	if (number == NONE || !is_address(model, object->id)) {
-		notes_add(m->w->graph->notes, number == NONE ? "objects of a type that the graph does not describe" :
-							       "objects without an address", NOTE_NO_OFFSET, 0,
-			  "object 0x%" PRIx64, object->id * 8);
-		return;
-	}
-	const struct type *type = &model->types[number];
-	const struct type *class = type->of == NONE ? NULL : &model->types[type->of];
-	const uint64_t size = object->size ? object->size : type->size;
-	const bool is_class = class && class->class_id == object->id * 8;
-	if (!is_class && !type->element && !has_room(m, class ? &model->types[model->class_type] : type, object))
-		return;
-	m->objects++;
-	need_segment(m);
-	put_heap(m, object->heap);
-	if (is_class) {
-		put_class(m, class, object);
-		add_size(m, object->id * 8, size);
-	} else if (type->element) {
-		put_array(m, type, object->id * 8, object, object->references, object->references_len);
-		add_size(m, object->id * 8, size);
-		m->totals[number] += size;
-	} else {
-		/* A second class object of one class is an object like others. */
-		const uint32_t shown = class ? model->class_type : number;
-		put_instance(m, &model->types[shown], object);
-		if (size != model->types[shown].size)
-			add_size(m, object->id * 8, size);
-		m->totals[shown] += size;
-	}
-	/* What the VM itself holds for a DexCache or a ClassLoader: an array beside it, as in ART's own dumps. */
-	if (object->internals_len) {
-		const struct object plain = { .id = object->id };
-		put_array(m, &model->types[model->object_array_type], object->id * 8 + 4, &plain, object->internals,
-			  object->internals_len);
 	}
 }
 
@@ -506,7 +187,7 @@ static void put_undumped_classes(struct image *m)
 		if (model->types[i].of != NONE || model->types[i].dumped)
 			continue;
 		need_segment(m);
-		put_class(m, &model->types[i], NULL);
+		image_put_class(m, &model->types[i], NULL);
 		if (m->len >= 4 * SEGMENT_BYTES) {
 			image_end_segment(m);
 			image_write_out(m);
@@ -529,23 +210,21 @@ static int compare_totals(const void *a, const void *b)
 	return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
 }
 
-static void write_sizes(struct writer *w)
+/* Sizes were written as objects come. Where their ids do not rise, they are read again, and sorted. */
+static void sort_sizes(struct writer *w)
 {
 	struct heap_graph *graph = w->graph;
-	bool sorted = true;
-	for (size_t i = 1; i < w->size_count && sorted; i++)
-		sorted = w->sizes[i - 1].id < w->sizes[i].id;
-	if (!sorted)
-		qsort(w->sizes, w->size_count, sizeof *w->sizes, compare_sizes);
-	graph->len = w->at;
-	w->at += -(graph->offset + w->at) & 7;
-	graph->sizes = graph->offset + w->at;
+	const uint64_t count = graph->size_count;
+	struct own_size *sizes = reallocarray(NULL, (size_t)count, sizeof *sizes);
+	w->failed |= !sizes || !spill_read(w->spill, sizes, (size_t)count * sizeof *sizes, graph->sizes);
+	if (!w->failed)
+		qsort(sizes, (size_t)count, sizeof *sizes, compare_sizes);
 	/* In pieces: for one large write the kernel looks for large pages, for longer than the writing takes. */
-	for (size_t at = 0, n; at < w->size_count && !w->cut; at += n) {
-		n = w->size_count - at < SIZES_AT_ONCE ? w->size_count - at : SIZES_AT_ONCE;
-		w->cut = !spill_write(w->spill, w->sizes + at, n * sizeof *w->sizes, graph->sizes + at * sizeof *w->sizes);
+	for (uint64_t at = 0, n; at < count && !w->failed; at += n) {
+		n = count - at < SIZES_AT_ONCE ? count - at : SIZES_AT_ONCE;
+		w->failed = !spill_write(w->spill, sizes + at, (size_t)n * sizeof *sizes, graph->sizes + at * sizeof *sizes);
 	}
-	graph->size_count = w->cut ? 0 : w->size_count;
+	free(sizes);
 }
 
 /* Types in the order of the model while objects are counted. */
@@ -576,24 +255,26 @@ int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t off
 {
 	struct writer w = { .graph = graph, .spill = spill, .most = GROWTH_MOST * graph->bytes + (UINT64_C(64) << 20) };
 	struct image image;
-	graph->offset = offset;
 	w.failed = !model_open(&w.model, graph) || !open_totals(&w) || !image_open(&image, &w);
+	/* How many sizes there will be is known, nearly: what they do not fill stays a hole. */
+	graph->sizes = offset + (-offset & 7);
+	graph->offset = graph->sizes + w.model.sized * sizeof(struct own_size);
 	if (!w.failed) {
 		write_head(&image);
 		put_undumped_classes(&image);
 		image_write_out(&image);
 		put_objects(&w);
 		put_roots(&image);
-		begin_record(&image, DUMP_END);
-		end_record(&image);
+		image_begin(&image, DUMP_END);
+		image_end(&image);
 		image_write_out(&image);
 		image_close(&image);
 		close_totals(&w);
-		if (!w.failed)
-			write_sizes(&w);
+		graph->len = w.at;
+		if (w.unsorted && !w.failed)
+			sort_sizes(&w);
 	}
 	model_close(&w.model);
-	free(w.sizes);
 	return w.failed ? -1 : 0;
 }
 

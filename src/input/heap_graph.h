@@ -6,7 +6,7 @@
  * text, no element of a primitive array. The image says what is known and declares nothing else: classes have their
  * reference fields only, but for the few numbers that the graph does carry (of Bitmap, NativeAllocationRegistry and
  * ApplicationInfo); Strings have no characters; primitive arrays have length 0. Sizes, which HPROF has no place for,
- * are a table of their own behind the image.
+ * are a table of their own before the image.
  *
  * An object's id is its address divided by 8. A class's id is that of its class object, an object whose type is called
  * `java.lang.Class<Name>`; a class without one gets an id that no object can have.
@@ -42,7 +42,7 @@ struct heap_graph {
 	struct notes *notes;
 	/* What was found. */
 	uint64_t offset, len;	/* of the image, in the spill */
-	uint64_t sizes, size_count; /* where the struct own_size are, sorted by id; aligned to 8 bytes */
+	uint64_t sizes, size_count; /* where the struct own_size are, sorted by id; aligned to 8 bytes, before the image */
 	struct class_total *totals; /* sorted by id */
 	size_t total_count;
 	uint64_t heap_bytes_allocated; /* by the VM's own count; 0 if it was not told */
@@ -50,7 +50,7 @@ struct heap_graph {
 };
 
 /*
- * Writes the image to `offset` of the spill, as much of it as there is room for. 0, or -1 without memory.
+ * Writes sizes and image from `offset` of the spill on, as much of it as there is room for. 0, or -1 without memory.
  * heap_graph_close() frees the totals in both cases.
  */
 int heap_graph_write(struct heap_graph *graph, struct spill *spill, uint64_t offset);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "input/pack.h"
 
-#include <dirent.h>
+#include "input/picture_folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,7 +13,6 @@
 
 /* Traces pass through buffers that hold packets whole. */
 #define CHUNK_BYTES (UINT64_C(4) << 20)
-#define PICTURE_MOST (UINT64_C(1) << 30)
 #define SEQUENCE 1
 #define CLOCK_REALTIME_ID 1	/* of Perfetto's BuiltinClock */
 
@@ -113,23 +113,14 @@ int pack_picture(struct pack *pack, const char *name, const void *data, uint64_t
 	return write_packet(pack, HPROF_BITMAP, &picture, 3, data, len);
 }
 
-static bool is_picture(const uint8_t *data, uint64_t len)
-{
-	return len > 12 && (!memcmp(data, "\x89PNG\r\n\x1a\n", 8) || !memcmp(data, "\xff\xd8\xff", 3) ||
-			    (!memcmp(data, "RIFF", 4) && !memcmp(data + 8, "WEBP", 4)));
-}
-
 /* 0, 1 for what is no picture, -1 with errno. */
 static int write_picture(struct pack *pack, int folder, const char *name)
 {
-	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not block it */
 	struct stat st;
 	uint8_t *data = NULL;
-	int rc = -1;
-	if (fd < 0 || fstat(fd, &st))
-		goto out;
-	rc = 1;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > PICTURE_MOST || strlen(name) > NAME_MAX)
+	const int fd = picture_file_open(folder, name, true, &st);
+	int rc = fd < 0 && errno != EINVAL ? -1 : 1;
+	if (fd < 0 || (uint64_t)st.st_size > PICTURE_BYTES_MOST || strlen(name) > NAME_MAX)
 		goto out;
 	rc = -1;
 	data = malloc((size_t)st.st_size + 1);
@@ -145,7 +136,7 @@ static int write_picture(struct pack *pack, int folder, const char *name)
 	if (!data || len < (size_t)st.st_size)
 		goto out;
 	rc = 1;
-	if (is_picture(data, len))
+	if (picture_begins(data, len))
 		rc = pack_picture(pack, name, data, len);
 out:
 	free(data);
@@ -154,31 +145,27 @@ out:
 	return rc;
 }
 
-static int not_hidden(const struct dirent *entry)
+static bool any_name(const char *name)
 {
-	return entry->d_name[0] != '.';
+	return *name != 0;
 }
 
-int pack_folder(struct pack *pack, const char *folder, size_t *count, char *error, size_t error_size)
+int pack_folder(struct pack *pack, const char *folder, size_t *count, uint64_t *left_out, char *error, size_t error_size)
 {
-	struct dirent **list = NULL;
-	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const int entries = fd < 0 ? -1 : scandirat(fd, ".", &list, not_hidden, alphasort);
-	int rc = entries < 0 ? -1 : 0;
+	struct picture_folder list;
+	int rc = picture_folder_open(&list, AT_FDCWD, folder, true, any_name);
 	*count = 0;
 	if (rc)
 		snprintf(error, error_size, "%s: %s", folder, strerror(errno));
-	for (int i = 0; i < entries; i++) {
-		const int written = rc ? 1 : write_picture(pack, fd, list[i]->d_name);
+	for (size_t i = 0; i < list.count && !rc; i++) {
+		const int written = write_picture(pack, list.fd, list.names[i]);
 		if (written < 0) {
-			snprintf(error, error_size, "%s/%s: %s", folder, list[i]->d_name, strerror(errno));
+			snprintf(error, error_size, "%s/%s: %s", folder, list.names[i], strerror(errno));
 			rc = -1;
 		}
 		*count += !written;
-		free(list[i]);
 	}
-	free(list);
-	if (fd >= 0)
-		close(fd);
+	*left_out = list.left_out;
+	picture_folder_close(&list);
 	return rc;
 }

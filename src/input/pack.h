@@ -25,8 +25,9 @@ int pack_dump(struct pack *pack, const uint8_t *data, uint64_t size);
 int pack_picture(struct pack *pack, const char *name, const void *data, uint64_t len);
 /*
  * All PNG, JPEG and WebP files of a folder, in the order of their names, so that the same folder always gives the same
- * trace. `*count` is how many there were. -1 with a message, which names the file, in `error`.
+ * trace. `*count` is how many there were, `*left_out` how many files are past PICTURES_MOST. -1 with a message, which
+ * names the file, in `error`.
  */
-int pack_folder(struct pack *pack, const char *folder, size_t *count, char *error, size_t error_size);
+int pack_folder(struct pack *pack, const char *folder, size_t *count, uint64_t *left_out, char *error, size_t error_size);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef HEAPFS_PROTO_H
 #define HEAPFS_PROTO_H
 
+#include "input/le.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,14 +22,29 @@ struct proto_field {
 	bool cut;		/* the message ends before the field does: `len` is what is left of it */
 };
 
+/* A varint of up to eight bytes, of which all eight can be read: seven bits of each, all at once. 0: it is longer. */
+static inline unsigned proto_varint_word(const uint8_t *at, uint64_t *value)
+{
+	uint64_t word = le64(at);
+	const uint64_t stop = ~word & UINT64_C(0x8080808080808080);
+	if (!stop)
+		return 0;
+	word &= (stop ^ (stop - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
+	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+	*value = (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+	return ((unsigned)__builtin_ctzll(stop) + 1) / 8;
+}
+
 static inline bool proto_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
-	if (*at < end && **at < 0x80) { /* most are short */
-		*value = *(*at)++;
+	const uint8_t *p = *at;
+	if (p < end && *p < 0x80) { /* most are short */
+		*value = *p;
+		*at = p + 1;
 		return true;
 	}
 	/* Not to *at and *value byte by byte: they may be in memory. */
-	const uint8_t *p = *at;
 	uint64_t read = 0;
 	bool whole = false;
 	for (unsigned shift = 0; shift < 64 && p < end && !whole; shift += 7) {

@@ -129,6 +129,21 @@ bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t off
 	return true;
 }
 
+bool spill_read(struct spill *spill, void *data, size_t len, uint64_t offset)
+{
+	for (size_t done = 0; done < len;) {
+		const ssize_t got = pread(spill->fd, (char *)data + done, len - done, (off_t)(offset + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			atomic_store(&spill->error, got < 0 ? errno : EIO);
+			return false;
+		}
+		done += (size_t)got;
+	}
+	return true;
+}
+
 void spill_cut(struct spill *spill, uint64_t size)
 {
 	if (!ftruncate(spill->fd, (off_t)size))

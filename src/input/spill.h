@@ -33,6 +33,9 @@ int spill_open(struct spill *spill, const char *folder, const char *keep, uint64
 /* Writes bytes anywhere; safe to call from many threads. False if they did not fit, or on an error. */
 bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t offset);
 
+/* Reads what was written. False on an error. */
+bool spill_read(struct spill *spill, void *data, size_t len, uint64_t offset);
+
 /* Takes back all that lies behind `size`; there may be room again then. */
 void spill_cut(struct spill *spill, uint64_t size);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "input/picture_folder.h"
 #include "input/trace_state.h"
 
 #include <inttypes.h>
@@ -25,7 +26,6 @@ enum {
 #define INFLATED_MOST (UINT64_C(64) << 20)
 #define PROCESSES_MOST 65536
 #define SEQUENCE_BITS 17	/* of the table of packet sequences, which is filled by half at most */
-#define PICTURES_MOST 100000
 
 /* Makes room for one more item. NULL without memory. */
 static void *add(struct trace_state *state, void *list, size_t count, size_t *capacity, size_t size)
@@ -204,9 +204,7 @@ static bool read_picture(struct trace *trace, const struct source *source, const
 		} else if (field.number == 2 && field.type == PROTO_LEN) {
 			picture.name = place_of(source, field.data, field.len);
 			seen |= 2;
-		} else if (field.number == 3 && field.type == PROTO_LEN && field.len > 12 &&
-			   (!memcmp(field.data, "\x89PNG\r\n\x1a\n", 8) || !memcmp(field.data, "\xff\xd8\xff", 3) ||
-			    (!memcmp(field.data, "RIFF", 4) && !memcmp(field.data + 8, "WEBP", 4)))) {
+		} else if (field.number == 3 && field.type == PROTO_LEN && picture_begins(field.data, field.len)) {
 			picture.data = place_of(source, field.data, field.len);
 			seen |= 4;
 		} else {

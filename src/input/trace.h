@@ -69,4 +69,20 @@ uint64_t trace_estimate(const struct trace *trace);
 int trace_unpack(struct trace *trace, struct spill *spill);
 void trace_close(struct trace *trace);
 
+/* --- a trace of which only the pictures are wanted, of whatever process: after trace_open(), instead of unpacking it --- */
+
+struct trace_found {
+	uint32_t pid;
+	char *name;		/* the caller's to free */
+	uint64_t offset, len;	/* in the trace, unless it is in a compressed packet */
+	bool packed;
+};
+size_t trace_picture_count(const struct trace *trace);
+/* False without memory, or where what it is in cannot be inflated. */
+bool trace_picture_find(struct trace *trace, size_t number, struct trace_found *found);
+/* Copies bytes of one that is in a compressed packet. False where they cannot be had. By one thread at a time. */
+bool trace_picture_copy(struct trace *trace, size_t number, uint64_t from, size_t len, void *out);
+/* What the trace calls a process, or NULL; the caller's to free. */
+char *trace_process_name(struct trace *trace, uint32_t pid);
+
 #endif

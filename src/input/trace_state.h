@@ -15,6 +15,13 @@
 /* What is copied is written so much at a time. */
 #define COPY_BYTES (UINT64_C(1) << 20)
 
+/*
+ * Compressed packets are inflated again for what is copied out of them: mostly once, and as often as dumps have chunks
+ * in one. So much in all, a floor and some times what is wanted, and then no more.
+ */
+#define AGAIN_FLOOR (UINT64_C(256) << 20)
+#define AGAIN_EACH 8
+
 /* Bytes of the trace, or of what a compressed packet of it holds. */
 struct place {
 	uint64_t packed, packed_len; /* the compressed packet's bytes; 0, 0: none */
@@ -92,6 +99,9 @@ struct trace_state {
 
 /* The bytes at a place; those of a compressed packet until the next one is asked for. NULL if they cannot be inflated. */
 const uint8_t *trace_bytes(struct trace *trace, const struct place *place);
+
+/* Text of the trace, cut where it is too long for any name; the caller's to free. NULL if it cannot be had. */
+char *trace_text(struct trace *trace, const struct place *place);
 
 /* Notes that they could not be. */
 void trace_note_lost(struct trace *trace, const struct place *place);

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Compressed packets are inflated again for what is copied out of them: mostly once, and as often as dumps have chunks
- * in one. So much in all, a floor and some times what is wanted, and then no more.
- */
-#define AGAIN_FLOOR (UINT64_C(256) << 20)
-#define AGAIN_EACH 8
 #define TEXT_MOST 4096		/* bytes of a name that count */
 
 static int compare_chunks(const void *a, const void *b)
@@ -178,23 +172,24 @@ static bool write_graph(struct trace *trace, struct spill *spill, struct graphin
 			  "process %" PRIu32, g->pid);
 	if (heap_graph_write(dump->graph, spill, dump->offset))
 		return false;
+	dump->offset = dump->graph->offset;
 	dump->len = dump->graph->len;
-	trace->size = dump->graph->sizes + dump->graph->size_count * sizeof(struct own_size);
+	trace->size = dump->len ? dump->offset + dump->len : trace->size;
 	return !spill->full;
 }
 
-static char *text_at(struct trace *trace, const struct place *place)
+char *trace_text(struct trace *trace, const struct place *place)
 {
 	const uint8_t *data = trace_bytes(trace, place);
 	return data ? strndup((const char *)data, place->len < TEXT_MOST ? place->len : TEXT_MOST) : NULL;
 }
 
 /* The last thing that the trace calls a process. */
-static char *process_name(struct trace *trace, uint32_t pid)
+char *trace_process_name(struct trace *trace, uint32_t pid)
 {
 	for (size_t i = trace->state->process_count; i-- > 0;)
 		if (trace->state->processes[i].pid == pid)
-			return text_at(trace, &trace->state->processes[i].name);
+			return trace_text(trace, &trace->state->processes[i].name);
 	return NULL;
 }
 
@@ -223,7 +218,7 @@ static bool unpack_pictures(struct trace *trace, struct spill *spill)
 		if (!copy_place(trace, spill, &found->data, offset))
 			return false;
 		trace->size += found->data.len;
-		char *name = found->name.len ? text_at(trace, &found->name) : strdup("unnamed");
+		char *name = found->name.len ? trace_text(trace, &found->name) : strdup("unnamed");
 		struct trace_picture *grown =
 			name ? reallocarray(dump->pictures, dump->picture_count + 1, sizeof *grown) : NULL;
 		if (!grown) {
@@ -251,7 +246,7 @@ int trace_unpack(struct trace *trace, struct spill *spill)
 		if (!g->count)
 			continue;
 		struct trace_dump *dump = &trace->dumps[trace->dump_count++];
-		*dump = (struct trace_dump){ .pid = g->pid, .offset = trace->size, .process = process_name(trace, g->pid) };
+		*dump = (struct trace_dump){ .pid = g->pid, .offset = trace->size, .process = trace_process_name(trace, g->pid) };
 		notes_init(&dump->notes);
 		fits = unpack_dump(trace, spill, g, dump);
 		trace->size = dump->offset + dump->len;
@@ -259,7 +254,7 @@ int trace_unpack(struct trace *trace, struct spill *spill)
 	for (size_t i = 0; i < state->graphing_count && trace->dump_count < most && fits; i++) {
 		struct trace_dump *dump = &trace->dumps[trace->dump_count++];
 		*dump = (struct trace_dump){ .pid = state->graphings[i].pid, .offset = trace->size,
-					     .process = process_name(trace, state->graphings[i].pid) };
+					     .process = trace_process_name(trace, state->graphings[i].pid) };
 		notes_init(&dump->notes);
 		fits = write_graph(trace, spill, &state->graphings[i], dump);
 		if (!fits && !spill->full && !spill->error)

@@ -26,10 +26,11 @@ static bool find_blocks(struct loli_sums *sums, struct blocks *blocks)
 	size_t joined = 0;
 	*blocks = (struct blocks){ reallocarray(NULL, sums->entry_count + 1, sizeof *blocks->list), 0, NULL };
 	for (size_t i = 0; blocks->list && i < sums->entry_count; i++) {
+		const struct loli_entry entry = sums_entry(sums, i);
 		struct loli_record record;
-		if (sums->entries[i].state == LOLI_FREED)
+		if (entry.state == LOLI_FREED)
 			continue;
-		if (!loli_record_at(sums->loli, sums->entries[i].at, &record))
+		if (!sums_record(sums, &entry, &record))
 			return false;
 		if (record.address && record.size && record.address <= UINT64_MAX - record.size)
 			blocks->list[blocks->count++] = (struct block){ record.address, record.address + record.size, 0 };

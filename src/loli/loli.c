@@ -63,6 +63,37 @@ size_t loli_utf8(const struct loli_string *string, char *out)
 	return len;
 }
 
+bool loli_next_unit(struct loli_units *units, uint16_t *unit)
+{
+	uint32_t code;
+	*unit = units->low;
+	units->low = 0;
+	if (*unit)
+		return true;
+	if (!units->left)
+		return false;
+	const unsigned len = utf8_decode(units->p, units->left, &code);
+	units->p += len ? len : 1;
+	units->left -= len ? len : 1;
+	if (!len)
+		code = 0xfffd;
+	if (code >= 0x10000) {
+		units->low = (uint16_t)(0xdc00 | (code & 0x3ff));
+		code = 0xd800 + ((code - 0x10000) >> 10);
+	}
+	*unit = (uint16_t)code;
+	return true;
+}
+
+uint32_t loli_hash(const char *text, size_t len)
+{
+	struct loli_units units = loli_units(text, len);
+	uint32_t hash = 0;
+	for (uint16_t unit; loli_next_unit(&units, &unit);)
+		hash = 31 * hash + unit;
+	return hash;
+}
+
 static int hex_digit(unsigned unit)
 {
 	return unit >= '0' && unit <= '9' ? (int)unit - '0' :
@@ -104,8 +135,7 @@ bool loli_record_at(const struct loli *loli, uint64_t at, struct loli_record *re
 	const uint8_t *p = input_at(loli->in, at, LOLI_RECORD);
 	if (!p)
 		return false;
-	*record = (struct loli_record){ .seq = be32(p), .time_ms = (int32_t)be32(p + 4), .size = be32(p + 8),
-					.address = be64(p + 12), .function = be64(p + 20), .lib = be32(p + 28) };
+	*record = loli_record_of(p);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 
+#define LOLI_MAGIC 0xa4b3c2d1
 #define LOLI_VERSION 106
 #define LOLI_HEADER 8
 
@@ -127,6 +128,20 @@ struct loli_string loli_string(struct loli_cursor *cursor);
 /* As UTF-8 (lone surrogates in three bytes) at `out`, which has room for 3 bytes a unit; how many it took. */
 size_t loli_utf8(const struct loli_string *string, char *out);
 
+/* The other way: UTF-8 as units of UTF-16. What is no UTF-8 becomes U+FFFD. */
+struct loli_units {
+	const uint8_t *p;
+	size_t left;
+	uint16_t low;		/* the other half of a pair, or 0 */
+};
+static inline struct loli_units loli_units(const char *text, size_t len)
+{
+	return (struct loli_units){ (const uint8_t *)text, len, 0 };
+}
+bool loli_next_unit(struct loli_units *units, uint16_t *unit);
+/* Qt 5's qHash() of a QString, without a seed, which LoliProfiler's keys are. */
+uint32_t loli_hash(const char *text, size_t len);
+
 /* All zero for what is no UUID. */
 struct loli_uuid {
 	uint64_t high, low;
@@ -140,6 +155,12 @@ struct loli_record {
 	int32_t time_ms;
 	uint64_t address, function;
 };
+static inline struct loli_record loli_record_of(const uint8_t *p)
+{
+	return (struct loli_record){ .seq = be32(p), .time_ms = (int32_t)be32(p + 4), .size = be32(p + 8),
+				     .address = be64(p + 12), .function = be64(p + 20), .lib = be32(p + 28) };
+}
+
 /* False where the file does not have it any more. */
 bool loli_record_at(const struct loli *loli, uint64_t at, struct loli_record *record);
 

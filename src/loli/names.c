@@ -31,7 +31,7 @@ static const char *decode(struct loli_sums *sums, const struct loli_string *stri
 	return sums->scratch;
 }
 
-static uint32_t library_of_text(struct loli_sums *sums, const char *name, size_t len)
+uint32_t names_library_called(struct loli_sums *sums, const char *name, size_t len)
 {
 	const uint32_t text = texts_put(&sums->texts, name, len);
 	uint32_t *number = text == NUMBER_NONE ? NULL : table_put(&sums->by_name, (struct table_key){ text, LIBRARY });
@@ -61,7 +61,7 @@ static bool read_strings(struct loli_sums *sums)
 		const char *name = decode(sums, &string, &len);
 		if (!name || cursor.problem)
 			return false;
-		const uint32_t library = library_of_text(sums, name, len);
+		const uint32_t library = names_library_called(sums, name, len);
 		uint32_t *number = table_put(&sums->keys, (struct table_key){ key, 0 });
 		if (!number || library == NUMBER_NONE)
 			return false;
@@ -79,7 +79,7 @@ static uint32_t library_of_key(struct loli_sums *sums, uint32_t key)
 	if (!number || *number != NUMBER_NONE)
 		return number ? *number : NUMBER_NONE;
 	snprintf(name, sizeof name, "#%" PRIu32, key);
-	const uint32_t library = library_of_text(sums, name, strlen(name));
+	const uint32_t library = names_library_called(sums, name, strlen(name));
 	*number = library == NUMBER_NONE ? 0 : library;
 	return library;
 }
@@ -111,7 +111,7 @@ static bool read_symbols(struct loli_sums *sums)
 		size_t len;
 		const struct loli_string string = loli_string(&cursor);
 		const char *name = decode(sums, &string, &len);
-		const uint32_t library = name ? library_of_text(sums, name, len) : NUMBER_NONE;
+		const uint32_t library = name ? names_library_called(sums, name, len) : NUMBER_NONE;
 		const uint64_t count = loli_inner(sums->loli, LOLI_SYMBOLS, i, loli_u32(&cursor));
 		if (library == NUMBER_NONE || cursor.problem)
 			return false;
@@ -156,7 +156,7 @@ static bool read_ranges(struct loli_sums *sums)
 		size_t len;
 		const struct loli_string string = loli_string(&cursor);
 		const char *name = decode(sums, &string, &len);
-		const uint32_t library = name ? library_of_text(sums, name, len) : NUMBER_NONE;
+		const uint32_t library = name ? names_library_called(sums, name, len) : NUMBER_NONE;
 		const uint64_t count = loli_count(&cursor, 24);
 		if (library == NUMBER_NONE)
 			return false;
@@ -210,11 +210,11 @@ const char *sums_filled(const struct loli_sums *sums, uint32_t library, uint64_t
 				     NULL;
 }
 
-/* The name that the profile has for a place; empty where it has none. */
-static struct loli_string own_name(const struct loli_sums *sums, const struct loli_library *library, uint64_t address)
+bool names_entry(const struct loli_sums *sums, uint32_t library, uint64_t address, struct loli_string *name)
 {
-	const struct loli_symbol *list = sums->symbols + library->first_symbol;
-	size_t low = 0, high = library->symbols;
+	const struct loli_symbol *list = sums->symbols + sums->libraries[library].first_symbol;
+	size_t low = 0, high = sums->libraries[library].symbols;
+	*name = (struct loli_string){ NULL, 0 };
 	while (low < high) { /* the first behind it */
 		const size_t mid = low + (high - low) / 2;
 		if (list[mid].address <= address)
@@ -223,13 +223,14 @@ static struct loli_string own_name(const struct loli_sums *sums, const struct lo
 			high = mid;
 	}
 	if (!low || list[low - 1].address != address)
-		return (struct loli_string){ NULL, 0 };
+		return false;
 	struct loli_cursor cursor = loli_cursor(sums->loli, list[low - 1].name);
-	return loli_string(&cursor);
+	*name = loli_string(&cursor);
+	return true;
 }
 
 /* Functions of one name in one library are one. */
-static uint32_t function_of_text(struct loli_sums *sums, const char *name, size_t len, uint32_t library)
+uint32_t names_function_called(struct loli_sums *sums, const char *name, size_t len, uint32_t library)
 {
 	const uint32_t text = texts_put(&sums->texts, name, len);
 	uint32_t *number = text == NUMBER_NONE ? NULL :
@@ -249,7 +250,7 @@ static uint32_t function_of_text(struct loli_sums *sums, const char *name, size_
 
 uint32_t names_pseudo(struct loli_sums *sums, const char *name, size_t len, uint32_t library)
 {
-	const uint32_t number = function_of_text(sums, name, len, library);
+	const uint32_t number = names_function_called(sums, name, len, library);
 	if (number != NUMBER_NONE)
 		sums->functions[number].pseudo = true;
 	return number;
@@ -259,7 +260,8 @@ static uint32_t new_function(struct loli_sums *sums, uint32_t library, uint64_t 
 {
 	size_t len;
 	const struct loli_library *own = &sums->libraries[library];
-	const struct loli_string string = own_name(sums, own, address);
+	struct loli_string string;
+	names_entry(sums, library, address, &string);
 	const char *name = string.count ? decode(sums, &string, &len) : sums_filled(sums, library, address, &len);
 	char *made = NULL;
 	const bool named = name != NULL;
@@ -277,7 +279,7 @@ static uint32_t new_function(struct loli_sums *sums, uint32_t library, uint64_t 
 			memcpy(made, text.data, text.len);
 		len = text.len + (size_t)snprintf(made + text.len, 24, "!0x%" PRIx64, rebased(sums, own, address));
 	}
-	const uint32_t number = function_of_text(sums, name, len, library);
+	const uint32_t number = names_function_called(sums, name, len, library);
 	free(made);
 	if (number != NUMBER_NONE)
 		sums->functions[number].named |= named;

@@ -18,6 +18,7 @@ static void close_building(struct loli_sums *sums)
 {
 	table_free(&sums->by_name);
 	table_free(&sums->frames);
+	texts_finish(&sums->texts);
 	free(sums->scratch);
 	sums->scratch = NULL;
 }
@@ -62,6 +63,24 @@ const struct loli_sums *loli_sums(struct loli *loli)
 	return sums;
 }
 
+void loli_sums_forget(struct loli *loli)
+{
+	sums_close(atomic_exchange(&loli->sums, NULL));
+}
+
+bool sums_record(const struct loli_sums *sums, const struct loli_entry *entry, struct loli_record *record)
+{
+	struct loli_cursor cursor = loli_cursor(sums->loli, sums->records_at[entry->number / LOLI_RECORD_STEP]);
+	const uint8_t *p = NULL;
+	for (uint32_t i = 0; i <= entry->number % LOLI_RECORD_STEP; i++) {
+		loli_string(&cursor); /* its UUID */
+		p = loli_take(&cursor, LOLI_RECORD);
+	}
+	if (p)
+		*record = loli_record_of(p);
+	return p != NULL;
+}
+
 void sums_close(struct loli_sums *sums)
 {
 	if (!sums)
@@ -73,7 +92,9 @@ void sums_close(struct loli_sums *sums)
 		free(sums->series[i].points);
 	free(sums->series);
 	free(sums->times);
-	free(sums->entries);
+	free(sums->entries.bytes);
+	free(sums->unpacked);
+	free(sums->records_at);
 	free(sums->libraries);
 	free(sums->functions);
 	free(sums->nodes);
@@ -83,5 +104,6 @@ void sums_close(struct loli_sums *sums)
 	free(sums->by_function);
 	free(sums->by_library);
 	free(sums->by_stack);
+	free(sums->stacks);
 	free(sums);
 }

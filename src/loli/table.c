@@ -190,6 +190,17 @@ void texts_free(struct texts *texts)
 	*texts = (struct texts){ .count = 0 };
 }
 
+void texts_finish(struct texts *texts)
+{
+	void *list = reallocarray(texts->list, texts->count + 1, sizeof *texts->list);
+	if (list)
+		texts->list = list;
+	texts->capacity = texts->count;
+	free(texts->slots);
+	texts->slots = NULL;
+	texts->slot_count = 0;
+}
+
 uint32_t texts_find(const struct texts *texts, const char *data, size_t len)
 {
 	return texts->slot_count ? texts->slots[text_slot(texts, data, len)] : NUMBER_NONE;

@@ -56,6 +56,9 @@ uint32_t texts_put(struct texts *texts, const char *data, size_t len);
 /* The number of one that is there, or NUMBER_NONE. */
 uint32_t texts_find(const struct texts *texts, const char *data, size_t len);
 
+/* Gives back what is only needed to put and to find: no more of them then. */
+void texts_finish(struct texts *texts);
+
 /* An array that has room for one more, of `size` bytes each. */
 bool table_grow(void **list, size_t count, size_t *capacity, size_t size);
 

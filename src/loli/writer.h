@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer: the pieces that a .loli file is made of (see loli.h for what stands where). Numbers are big-endian. They go
- * through stdio; whoever calls asks ferror() once, in the end.
+ * writer: a comparison as a profile of its own, as LoliProfiler's src/profilecomparator.cpp (ExportToLoli) writes it: a
+ * record for each leaf that grew, with its growth as size, cut to 32 bits, and neither time nor address; the symbols of
+ * both profiles; nothing else. LoliProfiler's UUIDs are random; here they are numbers, so that the same two profiles always
+ * give the same bytes, and a library has one key.
  */
 #ifndef HEAPFS_LOLI_WRITER_H
 #define HEAPFS_LOLI_WRITER_H
 
-#include "loli/loli.h"
+#include "loli/report.h"
 
 #include <stdio.h>
 
-#define LOLI_MAGIC UINT32_C(0xa4b3c2d1)
-
-void loli_put_u32(FILE *out, uint32_t value);
-void loli_put_u64(FILE *out, uint64_t value);
-void loli_put_real(FILE *out, double value);
-/* UTF-8, `len` bytes of it, as a string of UTF-16; what is none becomes U+FFFD. NULL is a null string. */
-void loli_put_text(FILE *out, const char *utf8, size_t len);
-/* As Qt prints it: in braces, lower case. */
-void loli_put_uuid(FILE *out, struct loli_uuid uuid);
-
-/*
- * The key that LoliProfiler has for a name in the table of strings: Qt 5's qHash() of the text without a seed, over
- * its units of UTF-16 (src/hashstring.cpp). A reader must not compute it, a writer may.
- */
-uint32_t loli_key(const char *utf8, size_t len);
+/* 0, or -1 with errno: of writing, ENOMEM, EFBIG where there are too many records for the format. */
+int loli_write_difference(FILE *out, const struct report *report);
 
 #endif

@@ -34,11 +34,16 @@ static void put_verdict(struct text *text, const struct bitmap *bitmap)
 
 static const char *const storages[STORAGES] = { "wrapped", "heap", "ashmem", "hardware" };
 
+const char *layout_name(unsigned layout)
+{
+	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
+	return layouts[layout < LAYOUTS ? layout : 0];
+}
+
 static void put_bitmap_line(const struct node *node, const struct bitmaps *bitmaps, struct bitmap *bitmap, bool sizing,
 			    struct text *text)
 {
-	static const char *const layouts[LAYOUTS] = { "-", "ALPHA_8", "RGB_565", "ARGB_8888" };
-	static const char *const sources[SOURCES] = { "none", "dumpData", "mBuffer", "trace" };
+	static const char *const sources[SOURCES] = { "none", "dumpData", "mBuffer", "trace", "live" };
 	const bool shown = bitmap->verdict == VERDICT_OK;
 	struct bitmap_origin origin;
 	struct pixels pixels;
@@ -46,7 +51,7 @@ static void put_bitmap_line(const struct node *node, const struct bitmaps *bitma
 	text_id(text, bitmap->pointer);
 	text_putc(text, '\t');
 	text_id(text, bitmap->id);
-	text_printf(text, "\t%" PRIu32 "\t%" PRIu32 "\t%s%s\t%s\t", bitmap->width, bitmap->height, layouts[bitmap->layout],
+	text_printf(text, "\t%" PRIu32 "\t%" PRIu32 "\t%s%s\t%s\t", bitmap->width, bitmap->height, layout_name(bitmap->layout),
 		    bitmap->guessed ? " guessed" : "", sources[bitmap->source]);
 	put_verdict(text, bitmap);
 	text_putc(text, '\t');
@@ -223,6 +228,8 @@ static const char native_era[] =
 	"- Fetch them from the running process, if it still runs: with a debugger attached, Android\n"
 	"  Studio shows a Bitmap that a variable holds (\"View Bitmap\"), or let the debugger call\n"
 	"  Bitmap.compress(CompressFormat.PNG, 100, stream) on it.\n"
+	"- Pictures that were fetched, as files named after native pointers (bitmaps.tsv has them),\n"
+	"  0x7b3c00aa10.png, are shown here: mount with -o pixels=FOLDER.\n"
 	"- On a device with Android 15 (API 35) or later, take the dump with the pictures in it:\n"
 	"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof\n";
 
@@ -240,6 +247,7 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 {
 	const struct bitmaps *bitmaps = node_bitmaps(node);
 	struct text *text = &pages->text;
+	char line[512];
 	if (first || !bitmaps)
 		return;
 	if (!bitmaps->count)
@@ -252,6 +260,9 @@ static void write_why(const struct node *node, uint64_t first, struct pages *pag
 		text_puts(text, "A Perfetto heap graph holds no pixels. A heap dump may:\n"
 				"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof (API 35 and later)\n"
 				"  adb shell am dumpheap <process> /data/local/tmp/heap.hprof (API 11 to 25)\n");
+	else if (live_warning(bitmaps, line, sizeof line))
+		text_printf(text, "There are pictures from elsewhere (-o pixels=, or a folder beside the dump), but %s\n"
+				  "See refused/ and orphans/.\n", line);
 	else if (bitmaps->picture_count || bitmaps->traced_count)
 		text_puts(text, "The dump has pictures, but none that says it is of a Bitmap's size: see refused/, orphans/ or trace/.\n");
 	else if (bitmaps->fields.buffer >= 0 && bitmaps->count)

@@ -3,7 +3,7 @@
  * bitmaps/: a file a Bitmap that has a picture, named after its native pointer, so that the names are those of
  * other tools. Two Bitmaps of one pointer, or of none, have their object's id behind it. objects/ leads from a
  * picture to its object, refused/ has pictures that say another size than their Bitmap, or are cut, and orphans/
- * those whose pointer no Bitmap has.
+ * those whose pointer no Bitmap has. There, pictures from elsewhere have "-live" behind their pointer.
  */
 #include "tree/node.h"
 
@@ -30,7 +30,9 @@ const struct bitmaps *node_bitmaps(const struct node *node)
 bool shows_bitmaps(const struct node *node)
 {
 	const struct trace_dump *traced = node->heap->hprof->traced;
-	return node->heap->android || node_dump(node)->bitmap_class || (traced && traced->picture_count);
+	const struct elsewhere *elsewhere = node->heap->hprof->elsewhere;
+	return node->heap->android || node_dump(node)->bitmap_class || (traced && traced->picture_count) ||
+	       (elsewhere && elsewhere->picture_count);
 }
 
 static const struct bitmap *bitmap_of(const struct node *node, const struct bitmaps **bitmaps)
@@ -79,6 +81,9 @@ static const struct bitmap *bitmap_by_stem(const struct bitmaps *bitmaps, const 
 	return bitmap;
 }
 
+/* Of a picture from elsewhere. */
+#define LIVE "-live"
+
 /* What a picture says of itself. */
 static void put_claim(struct text *text, const struct picture *picture)
 {
@@ -91,9 +96,16 @@ static void put_claim(struct text *text, const struct picture *picture)
 		text_puts(text, "-truncated");
 }
 
-static void put_picture_name(struct text *text, const struct picture *picture, enum kind kind)
+static void put_picture_name(struct text *text, const struct picture *picture, enum kind kind, bool live)
 {
-	text_id(text, picture->pointer);
+	if (!live || picture->by == ELSEWHERE_BY_POINTER)
+		text_id(text, picture->pointer);
+	else if (picture->by == ELSEWHERE_BY_ID)
+		text_printf(text, "bitmap-%" PRIu64, picture->pointer);
+	else
+		text_puts(text, "picture");
+	if (live)
+		text_puts(text, LIVE);
 	if (kind == KIND_REFUSED) {
 		text_putc(text, '-');
 		put_claim(text, picture);
@@ -108,7 +120,7 @@ static void put_picture_name(struct text *text, const struct picture *picture, e
 
 static enum kind kind_of(const struct bitmap *bitmap)
 {
-	return bitmap->source == SOURCE_BUFFER ? KIND_BITMAP_MADE : KIND_BITMAP;
+	return bitmap->source == SOURCE_BUFFER || bitmap->source == SOURCE_LIVE ? KIND_BITMAP_MADE : KIND_BITMAP;
 }
 
 /* The pictures, or the links to their objects, in the order of their pointers. */
@@ -154,18 +166,28 @@ static enum kind file_kind(const struct node *folder)
 	return folder->kind == KIND_REFUSED_FOLDER ? KIND_REFUSED : KIND_ORPHAN;
 }
 
+static uint64_t part_key(const struct node *folder, uint32_t number)
+{
+	return (uint64_t)folder->heap->number << PART_BITS | number;
+}
+
+/* First those of the dump, then those from elsewhere. */
 void list_pictures(const struct node *folder, uint64_t from, struct listing *listing)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(folder);
 	const enum kind kind = file_kind(folder);
+	const uint64_t own = bitmaps ? bitmaps->picture_count : 0;
 	struct text name = { 0 };
-	for (uint64_t i = from; bitmaps && i < bitmaps->picture_count; i++) {
-		const struct picture *picture = &bitmaps->pictures[i];
+	for (uint64_t i = from; bitmaps && i < own + bitmaps->live_count; i++) {
+		const bool live = i >= own;
+		const struct picture *picture = live ? &bitmaps->live[i - own] : &bitmaps->pictures[i];
 		if (!belongs(picture, kind))
 			continue;
 		name.len = 0;
-		put_picture_name(&name, picture, kind);
-		if (!listing_emit(listing, kind, picture->slot, &name, i + 1))
+		put_picture_name(&name, picture, kind, live);
+		if (live ? !listing_emit(listing, KIND_TRACE_PICTURE,
+					 part_key(folder, bitmaps->traced_count + (uint32_t)(i - own)), &name, i + 1) :
+			   !listing_emit(listing, kind, picture->slot, &name, i + 1))
 			break;
 	}
 	text_free(&name);
@@ -191,23 +213,61 @@ static uint32_t picture_by_name(const struct bitmaps *bitmaps, uint64_t pointer,
 	return low;
 }
 
+static bool is_called(const struct picture *picture, enum kind kind, bool live, const char *name)
+{
+	struct text text = { 0 };
+	put_picture_name(&text, picture, kind, live);
+	const bool same = text.len == strlen(name) && !memcmp(text.data, name, text.len);
+	text_free(&text);
+	return same;
+}
+
+/* The number before the name's ending; 0 if there is none. */
+static uint64_t number_in(const char *name)
+{
+	const char *dash = strrchr(name, '-'), *dot = strrchr(name, '.');
+	uint64_t number;
+	return dash && dot && dot > dash && name_parse_decimal(dash + 1, (size_t)(dot - dash - 1), 0, &number) ? number : 0;
+}
+
+static bool lookup_live(const struct node *folder, const struct bitmaps *bitmaps, const char *name, const char *live,
+			struct node *child)
+{
+	static const char id[] = "bitmap-";
+	const size_t len = (size_t)(live - name);
+	const enum kind kind = file_kind(folder);
+	enum elsewhere_by by = ELSEWHERE_BY_NOTHING;
+	uint64_t key = 0;
+	if (name_parse_id(name, len, &key))
+		by = ELSEWHERE_BY_POINTER;
+	else if (len > sizeof id - 1 && !memcmp(name, id, sizeof id - 1) &&
+		 name_parse_decimal(name + sizeof id - 1, len - (sizeof id - 1), 0, &key))
+		by = ELSEWHERE_BY_ID;
+	uint32_t at = live_from(bitmaps, by, key, 0);
+	if (at < bitmaps->live_count && bitmaps->live[at].shared_pointer)
+		at = live_from(bitmaps, by, key, number_in(live));
+	if (at == bitmaps->live_count || !belongs(&bitmaps->live[at], kind) || !is_called(&bitmaps->live[at], kind, true, name))
+		return false;
+	*child = node_make(folder, KIND_TRACE_PICTURE, part_key(folder, bitmaps->traced_count + at));
+	return true;
+}
+
 bool lookup_picture(const struct node *folder, const char *name, struct node *child)
 {
 	const struct bitmaps *bitmaps = node_bitmaps(folder);
 	const enum kind kind = file_kind(folder);
+	const char *live = strstr(name, LIVE);
 	uint64_t pointer;
-	struct text text = { 0 };
+	if (bitmaps && live)
+		return lookup_live(folder, bitmaps, name, live, child);
 	if (!bitmaps || !name_parse_id(name, strcspn(name, "-."), &pointer))
 		return false;
 	const uint32_t number = picture_by_name(bitmaps, pointer, name);
-	if (number == bitmaps->picture_count || !belongs(&bitmaps->pictures[number], kind))
+	if (number == bitmaps->picture_count || !belongs(&bitmaps->pictures[number], kind) ||
+	    !is_called(&bitmaps->pictures[number], kind, false, name))
 		return false;
-	put_picture_name(&text, &bitmaps->pictures[number], kind);
-	const bool found = text.len == strlen(name) && !memcmp(text.data, name, text.len);
-	text_free(&text);
-	if (found)
-		*child = node_make(folder, kind, bitmaps->pictures[number].slot);
-	return found;
+	*child = node_make(folder, kind, bitmaps->pictures[number].slot);
+	return true;
 }
 
 /*
@@ -223,11 +283,6 @@ static bool put_trace_name(struct text *text, const struct bitmaps *bitmaps, uin
 		text_printf(text, "%" PRIu32 "-", number);
 	name_escape(text, (struct name){ own, (uint32_t)strlen(own) }, NAME_MOST - (numbered ? 11 : 0), false);
 	return !text->failed;
-}
-
-static uint64_t part_key(const struct node *folder, uint32_t number)
-{
-	return (uint64_t)folder->heap->number << PART_BITS | number;
 }
 
 void list_trace_pictures(const struct node *folder, uint64_t from, struct listing *listing)
@@ -291,16 +346,39 @@ bool lookup_trace_picture(const struct node *folder, const char *name, struct no
 	return true;
 }
 
-bool trace_picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
+/* The picture that is in no file of the dump's: of the trace, or from elsewhere. */
+static const struct picture *part_picture(const struct node *file, const struct bitmaps **bitmaps, bool *live)
 {
-	const struct bitmaps *bitmaps = node_bitmaps(file);
 	const uint64_t number = file->key & PART_MASK;
-	if (!bitmaps || number >= bitmaps->traced_count)
-		return false;
-	*offset = bitmaps->traced[number].offset;
-	*len = bitmaps->traced[number].len;
-	return true;
+	*bitmaps = node_bitmaps(file);
+	if (!*bitmaps || number >= (uint64_t)(*bitmaps)->traced_count + (*bitmaps)->live_count)
+		return NULL;
+	*live = number >= (*bitmaps)->traced_count;
+	return *live ? &(*bitmaps)->live[number - (*bitmaps)->traced_count] : &(*bitmaps)->traced[number];
 }
+
+static bool part_size(const struct node *file, uint64_t *size)
+{
+	const struct bitmaps *bitmaps;
+	bool live;
+	const struct picture *picture = part_picture(file, &bitmaps, &live);
+	*size = picture ? picture->len : 0;
+	return picture;
+}
+
+static bool part_read(const struct node *file, uint64_t from, size_t len, void *out)
+{
+	const struct bitmaps *bitmaps;
+	bool live;
+	const struct picture *picture = part_picture(file, &bitmaps, &live);
+	if (picture && live)
+		return live_bytes(bitmaps, picture, from, len, out);
+	if (picture) /* behind the dump, in the same mapping */
+		memcpy(out, file->heap->in->data + picture->offset + from, len);
+	return picture;
+}
+
+const struct made_ops trace_picture_made = { .size = part_size, .read = part_read };
 
 bool has_trace_pictures(const struct node *node)
 {
@@ -459,10 +537,23 @@ static bool made_pixels(const struct node *file, struct bitmap **bitmap, struct 
 	return *bitmap && (*bitmap)->source == SOURCE_BUFFER && bitmap_pixels(bitmaps, *bitmap, pixels);
 }
 
+/* Is it one whose picture comes from elsewhere? */
+static bool made_live(const struct node *file, const struct bitmaps **bitmaps, struct bitmap **bitmap)
+{
+	*bitmaps = node_bitmaps(file);
+	*bitmap = *bitmaps ? bitmap_at(*bitmaps, file->key) : NULL;
+	return *bitmap && (*bitmap)->source == SOURCE_LIVE;
+}
+
 static bool made_size(const struct node *file, uint64_t *size)
 {
+	const struct bitmaps *bitmaps;
 	struct bitmap *bitmap;
 	struct pixels pixels;
+	if (made_live(file, &bitmaps, &bitmap)) {
+		*size = bitmap->picture->len;
+		return true;
+	}
 	if (!made_pixels(file, &bitmap, &pixels))
 		return false;
 	if (file->tree->options.png_level)
@@ -476,6 +567,9 @@ static bool made_read(const struct node *file, uint64_t from, size_t len, void *
 	struct bitmap *bitmap;
 	struct pixels pixels;
 	uint64_t size;
+	const struct bitmaps *bitmaps;
+	if (made_live(file, &bitmaps, &bitmap))
+		return live_bytes(bitmaps, bitmap->picture, from, len, out);
 	if (!made_pixels(file, &bitmap, &pixels))
 		return false;
 	if (file->tree->options.png_level)

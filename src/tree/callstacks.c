@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * callstacks/: the merged tree of held records' stacks, root first, for du. It follows the rules of
+ * callstacks/: the merged tree of held records' stacks, root first, for du; and trees of what has changed. It follows the rules of
  * graph/dominators/ (see dominators.c): folders of size 0, a node below which nothing is shown is a file as large
  * as what it holds, others have their own size in self.bin, what is not shown of a folder is together in
  * rest-<n>-allocations.bin, blocks are rounded down once, and all content is NUL bytes.
@@ -85,9 +85,40 @@ static bool is_entry(const struct profile_view *view, uint32_t child, size_t i)
 	return i < ENTRIES_MOST && view->sums->nodes[child].total.count && is_shown_below(view, child);
 }
 
+/* A node of a tree, as its key says. */
+static uint64_t key_of(const struct node *node)
+{
+	return node->kind == KIND_CALLSTACKS ? 0 : node->kind == KIND_CALLSTACK_FILE ? node->key >> WHAT_BITS : node->key;
+}
+
+static uint32_t stack_number(const struct node *node)
+{
+	return (uint32_t)key_of(node);
+}
+
+static unsigned tree_number(const struct node *node)
+{
+	return (unsigned)(key_of(node) >> STACK_TREE_BITS);
+}
+
+/* That of the tree that a node is in; NULL where there is none. */
+static const struct profile_view *view_of(const struct node *node)
+{
+	const uint64_t tree = key_of(node) >> STACK_TREE_BITS;
+	if (!tree)
+		return profile_view(node);
+	const struct profile_changes *changes = tree <= CHANGES ? profile_changes(node) : NULL;
+	return changes ? &changes->trees[tree - 1] : NULL;
+}
+
+struct job *callstack_job(const struct node *node)
+{
+	return tree_number(node) ? profile_changes_job(node) : profile_job(node);
+}
+
 static bool open_holder(const struct node *node, uint32_t number, struct holder *holder)
 {
-	const struct profile_view *view = profile_view(node);
+	const struct profile_view *view = view_of(node);
 	if (!view || number >= view->sums->node_count || !(view->flags[number] & NODE_FOLDER))
 		return false;
 	const struct loli_node *of = &view->sums->nodes[number];
@@ -107,31 +138,26 @@ static bool open_holder(const struct node *node, uint32_t number, struct holder 
 	return true;
 }
 
-static uint32_t stack_number(const struct node *node)
-{
-	return node->kind == KIND_CALLSTACKS ? 0 :
-	       (uint32_t)(node->kind == KIND_CALLSTACK_FILE ? node->key >> WHAT_BITS : node->key);
-}
-
 static bool holder_of(const struct node *node, struct holder *holder)
 {
-	return node->key >> WHAT_BITS <= UINT32_MAX && open_holder(node, stack_number(node), holder);
+	return open_holder(node, stack_number(node), holder);
 }
 
-static uint64_t file_key(uint32_t number, unsigned what)
+static uint64_t file_key(const struct node *like, uint32_t number, unsigned what)
 {
-	return (uint64_t)number << WHAT_BITS | what;
+	return stack_key(tree_number(like), number) << WHAT_BITS | what;
 }
 
 static void put_rest_name(struct text *text, const struct holder *holder)
 {
-	text_printf(text, "rest-%" PRIu64 "-allocations.bin", holder->rest.count);
+	text_printf(text, "rest-%" PRIu32 "-%s.bin", holder->rest.count, holder->view->of_stacks ? "stacks" : "allocations");
 }
 
 static struct node child_node(const struct node *folder, const struct holder *holder, uint32_t number)
 {
-	return holder->view->flags[number] & NODE_FOLDER ? node_make(folder, KIND_CALLSTACK, number) :
-							   node_make(folder, KIND_CALLSTACK_FILE, file_key(number, WHOLE));
+	return holder->view->flags[number] & NODE_FOLDER ?
+		       node_make(folder, KIND_CALLSTACK, stack_key(tree_number(folder), number)) :
+		       node_make(folder, KIND_CALLSTACK_FILE, file_key(folder, number, WHOLE));
 }
 
 /* self.bin at position 0, then the children, then the rest. */
@@ -142,7 +168,7 @@ void list_callstacks(const struct node *folder, uint64_t from, struct listing *l
 	bool more = holder_of(folder, &holder);
 	if (more && !from && holder.number) {
 		text_puts(&name, "self.bin");
-		more = listing_emit(listing, KIND_CALLSTACK_FILE, file_key(holder.number, SELF), &name, 1);
+		more = listing_emit(listing, KIND_CALLSTACK_FILE, file_key(folder, holder.number, SELF), &name, 1);
 	}
 	uint32_t number = more ? holder.number + 1 : 0;
 	for (uint64_t i = 0; more && i < holder.count; i++, number = next_of(holder.view, number)) {
@@ -156,7 +182,7 @@ void list_callstacks(const struct node *folder, uint64_t from, struct listing *l
 	if (more && holder.rest.count && from <= holder.count + 1) {
 		name.len = 0;
 		put_rest_name(&name, &holder);
-		listing_emit(listing, KIND_CALLSTACK_FILE, file_key(holder.number, REST), &name, holder.count + 2);
+		listing_emit(listing, KIND_CALLSTACK_FILE, file_key(folder, holder.number, REST), &name, holder.count + 2);
 	}
 	text_free(&name);
 }
@@ -174,7 +200,7 @@ bool lookup_callstack(const struct node *folder, const char *name, struct node *
 	if (!holder_of(folder, &holder))
 		return false;
 	if (holder.number && !strcmp(name, "self.bin")) {
-		*child = node_make(folder, KIND_CALLSTACK_FILE, file_key(holder.number, SELF));
+		*child = node_make(folder, KIND_CALLSTACK_FILE, file_key(folder, holder.number, SELF));
 		return true;
 	}
 	uint32_t number = holder.number + 1;
@@ -189,7 +215,7 @@ bool lookup_callstack(const struct node *folder, const char *name, struct node *
 		text.len = 0;
 		put_rest_name(&text, &holder);
 		found = is_name(&text, name);
-		*child = node_make(folder, KIND_CALLSTACK_FILE, file_key(holder.number, REST));
+		*child = node_make(folder, KIND_CALLSTACK_FILE, file_key(folder, holder.number, REST));
 	}
 	text_free(&text);
 	return found;
@@ -197,20 +223,23 @@ bool lookup_callstack(const struct node *folder, const char *name, struct node *
 
 bool up_callstack(const struct node *folder, struct node *parent)
 {
+	const unsigned tree = tree_number(folder);
 	struct holder holder;
-	if (!holder_of(folder, &holder) || !holder.number)
+	if (!holder_of(folder, &holder) || (!holder.number && !tree))
 		return false;
-	const uint32_t above = holder.node->parent;
-	*parent = above ? node_make(folder, KIND_CALLSTACK, above) : node_make(folder, KIND_CALLSTACKS, 0);
+	const uint32_t above = holder.number ? holder.node->parent : 0;
+	*parent = !holder.number  ? node_make(folder, KIND_PROFILE_DIFF, DIFF_CALLSTACKS) :
+		  above || tree	  ? node_make(folder, KIND_CALLSTACK, stack_key(tree, above)) :
+				    node_make(folder, KIND_CALLSTACKS, 0);
 	return true;
 }
 
 bool callstack_room(const struct node *file, uint64_t *size, uint64_t *blocks)
 {
-	const struct profile_view *view = profile_view(file);
+	const struct profile_view *view = view_of(file);
 	const unsigned what = file->key & ((1u << WHAT_BITS) - 1);
 	struct holder holder;
-	if (!view || file->key >> WHAT_BITS >= view->sums->node_count || what > REST)
+	if (!view || stack_number(file) >= view->sums->node_count || what > REST)
 		return false;
 	if (what == WHOLE) {
 		*size = view->sums->nodes[stack_number(file)].total.bytes;

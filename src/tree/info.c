@@ -97,7 +97,7 @@ static void put_sources(const struct bitmaps *bitmaps, struct text *text)
 	for (uint32_t i = 0; i < bitmaps->count && !buffers; i++)
 		buffers = bitmaps->list[i].source == SOURCE_BUFFER;
 	const char *const found[] = { bitmaps->picture_count ? "dumpData" : NULL, buffers ? "mBuffer" : NULL,
-				      bitmaps->traced_count ? "trace" : NULL };
+				      bitmaps->traced_count ? "trace" : NULL, bitmaps->live_count ? "live" : NULL };
 	const char *before = "";
 	for (size_t i = 0; i < sizeof found / sizeof *found; i++)
 		if (found[i]) {
@@ -108,6 +108,33 @@ static void put_sources(const struct bitmaps *bitmaps, struct text *text)
 		text_puts(text, "nowhere");
 }
 
+/* Pictures from elsewhere: where they are, how many there are, and what is not used. */
+static void put_live(const struct bitmaps *bitmaps, struct text *text)
+{
+	static const char *const unused[ELSEWHERE_STATES] = {
+		[ELSEWHERE_GONE] = "that cannot be read",
+		[ELSEWHERE_NO_FILE] = "that are links, folders or pipes, and not used",
+		[ELSEWHERE_TOO_LARGE] = "that are too large to be some, and not used",
+		[ELSEWHERE_OTHER_OWNER] = "that are not of the dump's owner, and not used",
+	};
+	const struct elsewhere *elsewhere = bitmaps->heap->hprof->elsewhere;
+	if (!elsewhere || !elsewhere->place_count)
+		return;
+	for (uint32_t i = 0; i < elsewhere->place_count; i++) {
+		const struct elsewhere_place *place = elsewhere->places[i];
+		text_puts(text, "live pictures from: ");
+		text_escaped(text, place->path, strlen(place->path));
+		text_printf(text, " (%s, %" PRIu32 " pictures)\n", place->beside ? "folder beside the dump" :
+			    place->folder >= 0 ? "folder" : place->trace.description, place->count);
+	}
+	text_printf(text, "live pictures: %" PRIu32 ", shown for bitmaps: %" PRIu32 "\n", bitmaps->live_count, bitmaps->live_shown);
+	if (bitmaps->live_of_others)
+		text_printf(text, "live pictures of other processes, and not used: %" PRIu32 "\n", bitmaps->live_of_others);
+	for (unsigned i = 0; i < ELSEWHERE_STATES; i++)
+		if (unused[i] && bitmaps->live_states[i])
+			text_printf(text, "live pictures %s: %" PRIu32 "\n", unused[i], bitmaps->live_states[i]);
+}
+
 /* Bitmaps are counted as Shark does: one without picture for whose pointer there is one is mismatched as well. */
 static void put_bitmaps(const struct node *node, struct text *text)
 {
@@ -115,8 +142,8 @@ static void put_bitmaps(const struct node *node, struct text *text)
 	if (!bitmaps)
 		return;
 	text_printf(text, "bitmaps: %" PRIu32 "\n", bitmaps->count);
-	if (!bitmaps->count && !bitmaps->picture_count && !bitmaps->traced_count)
-		return;
+	if (!bitmaps->count && !bitmaps->picture_count && !bitmaps->traced_count && !bitmaps->live_count)
+		return put_live(bitmaps, text);
 	text_printf(text, "bitmaps with picture: %" PRIu32 "\nbitmaps without picture: %" PRIu32
 		    "\nbitmaps mismatched: %" PRIu32 "\nbitmap pictures from: ", bitmaps->with_picture,
 		    bitmaps->count - bitmaps->with_picture, bitmaps->mismatched);
@@ -126,6 +153,7 @@ static void put_bitmaps(const struct node *node, struct text *text)
 	if (bitmaps->traced_count)
 		text_printf(text, "pictures of the trace: %" PRIu32 ", shown for bitmaps: %" PRIu32 "\n", bitmaps->traced_count,
 			    bitmaps->traced_shown);
+	put_live(bitmaps, text);
 	if (bitmaps->repeated)
 		text_printf(text, "pictures not shown, of a pointer that has another: %" PRIu32 "\n", bitmaps->repeated);
 	if (bitmaps->absent_pictures)
@@ -203,17 +231,34 @@ static void put_hprof(const struct hprof *hprof, struct text *text)
 		    hprof->records[RECORD_TRACE], hprof->dump_count);
 }
 
-static void put_warnings(const struct notes *container, const struct notes *dump, struct text *text)
+/* Are pictures from elsewhere no Bitmap's of any of these dumps? Says so in `line`. */
+static bool put_doubt(const struct tree *tree, unsigned first, unsigned count, char *line, size_t size)
 {
-	const struct notes *const both[] = { container, dump };
+	bool doubt = count > 0;
+	for (unsigned i = first; doubt && i < first + count; i++) {
+		const struct node dump = { (struct tree *)(uintptr_t)tree, tree->dumps[i].heap, i, KIND_DUMP };
+		const struct bitmaps *bitmaps = shows_bitmaps(&dump) ? node_bitmaps(&dump) : NULL;
+		doubt = bitmaps && live_warning(bitmaps, line, size);
+	}
+	return doubt;
+}
+
+/* Warnings about what the dumps came in, where that is wanted, and about `count` dumps, whose notes are these. */
+static void put_warnings(const struct tree *tree, bool container, const struct notes *dump, unsigned first, unsigned count,
+			 struct text *text)
+{
+	const struct notes *const all[] = { container ? tree->source.notes : NULL, container ? tree->source.live_notes : NULL, dump };
 	char line[512];
-	size_t count = 0;
-	for (size_t i = 0; i < 2; i++)
-		count += both[i] ? both[i]->count : 0;
-	text_printf(text, "warnings: %zu\n", count);
-	for (size_t i = 0; i < 2; i++)
-		for (size_t j = 0; both[i] && j < both[i]->count; j++)
-			text_printf(text, "warning: %s\n", note_format(&both[i]->list[j], line, sizeof line));
+	const bool doubt = put_doubt(tree, first, count, line, sizeof line);
+	size_t total = doubt;
+	for (size_t i = 0; i < 3; i++)
+		total += all[i] ? all[i]->count : 0;
+	text_printf(text, "warnings: %zu\n", total);
+	if (doubt)
+		text_printf(text, "warning: %s\n", line);
+	for (size_t i = 0; i < 3; i++)
+		for (size_t j = 0; all[i] && j < all[i]->count; j++)
+			text_printf(text, "warning: %s\n", note_format(&all[i]->list[j], line, sizeof line));
 }
 
 static void put_file(const struct tree *tree, struct text *text)
@@ -254,24 +299,25 @@ static void write_info(const struct node *node, uint64_t first, struct pages *pa
 	put_file(tree, text);
 	if (tree->source.profile) {
 		put_profile_info(node, text);
-		put_warnings(tree->source.notes, tree->source.profile->notes, text);
+		put_warnings(tree, true, tree->source.profile->notes, 0, 0, text);
 		pages_next(pages);
 		return;
 	}
 	if (node->kind == KIND_DUMP_INFO) {
 		put_dump(tree, node->heap->number, text);
-		put_warnings(tree->source.notes, node->heap->hprof->notes, text);
+		put_warnings(tree, true, node->heap->hprof->notes, node->heap->number, 1, text);
 		pages_next(pages);
 		return;
 	}
 	for (unsigned i = 0; i < tree->dump_count; i++) {
 		put_dump(tree, i, text);
 		if (tree->several_files)
-			put_warnings(NULL, tree->dumps[i].heap->hprof->notes, text);
+			put_warnings(tree, false, tree->dumps[i].heap->hprof->notes, i, 1, text);
 	}
 	if (tree->dumps[0].heap->hprof->dump_count > 1 || tree->several_files)
 		text_putc(text, '\n');
-	put_warnings(tree->source.notes, tree->several_files ? NULL : tree->dumps[0].heap->hprof->notes, text);
+	put_warnings(tree, true, tree->several_files ? NULL : tree->dumps[0].heap->hprof->notes, 0,
+		     tree->several_files ? 0 : tree->dump_count, text);
 	pages_next(pages);
 }
 

@@ -150,6 +150,7 @@ enum kind {
 	KIND_DIFF_TEXT,
 	KIND_DIFF_LINK,
 	KIND_PROFILE_DIFF,
+	KIND_PROFILE_DIFF_FILE,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -288,6 +289,7 @@ struct tree {
 	struct tree_dump *dumps;
 	unsigned dump_count;	/* that are shown; the baseline stands behind them */
 	struct tree_dump *baseline; /* or NULL */
+	struct diff_view *diff;	/* with that; or NULL */
 	mode_t mode;		/* of files: the dump file's bits for reading */
 	uid_t owner;
 	gid_t group;
@@ -297,6 +299,10 @@ struct tree {
 	struct walk_cache walks;
 	struct profile_view *_Atomic profile_view; /* made by the job, where there is a profile */
 	struct job profile_job;
+	/* Of a profile with a baseline; made by the jobs. */
+	struct report *_Atomic report;
+	struct profile_changes *_Atomic profile_changes;
+	struct job report_job, changes_job;
 };
 
 static inline struct node node_make(const struct node *like, enum kind kind, uint64_t key)
@@ -364,7 +370,22 @@ void member_title(struct text *text, const struct member *member);
 extern const struct pages_ops info_pages;
 
 /* diff.c */
-bool has_baseline(const struct node *node), has_profile_baseline(const struct node *node);
+bool has_baseline(const struct node *node);
+/* False without memory; it may be closed in both cases. The rest may be called without a baseline, too. */
+bool diff_view_open(struct tree *tree);
+void diff_view_cancel(struct tree *tree);
+void diff_view_join(struct tree *tree);
+void diff_view_close(struct tree *tree);
+struct job *diff_file_job(const struct node *node), *diff_folder_job(const struct node *node);
+void list_diff(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_diff(const struct node *folder, const char *name, struct node *child);
+void list_diff_folder(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_diff_folder(const struct node *folder, const char *name, struct node *child);
+bool up_diff_folder(const struct node *folder, struct node *parent);
+bool target_diff_link(const struct node *link, struct text *text);
+
+/* diff_tables.c */
+extern const struct pages_ops diff_pages;
 
 /* top.c */
 extern const struct pages_ops readme_pages;
@@ -479,7 +500,17 @@ void put_profile_info(const struct node *node, struct text *text);
 /* profile_tables.c */
 extern const struct pages_ops profile_pages;
 
+/* profile_diff.c */
+#define DIFF_CALLSTACKS 1	/* the key of diff/callstacks/ */
+extern const struct pages_ops profile_diff_pages;
+bool has_profile_baseline(const struct node *node);
+struct job *profile_diff_job(const struct node *node), *profile_changes_job(const struct node *node);
+void list_profile_diff(const struct node *folder, uint64_t from, struct listing *listing);
+bool lookup_profile_diff(const struct node *folder, const char *name, struct node *child);
+bool up_profile_diff(const struct node *folder, struct node *parent);
+
 /* callstacks.c */
+struct job *callstack_job(const struct node *node);
 bool callstack_room(const struct node *file, uint64_t *size, uint64_t *blocks);
 void list_callstacks(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_callstack(const struct node *folder, const char *name, struct node *child);
@@ -491,7 +522,7 @@ bool lookup_reference(const struct node *folder, const char *name, struct node *
 bool up_reference_bucket(const struct node *folder, struct node *parent);
 
 /* bitmaps.c */
-extern const struct made_ops bitmap_made;
+extern const struct made_ops bitmap_made, trace_picture_made;
 /* NULL where they cannot be told: the request then fails. */
 const struct bitmaps *node_bitmaps(const struct node *node);
 /* The name in bitmaps/ of one that has a picture. */
@@ -507,11 +538,11 @@ bool target_bitmap(const struct node *link, struct text *text);
 bool bitmap_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 void list_trace_pictures(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_trace_picture(const struct node *folder, const char *name, struct node *child);
-bool trace_picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 bool has_trace_pictures(const struct node *node);
 bool picture_bytes(const struct node *file, uint64_t *offset, uint64_t *len);
 
 /* bitmap_tables.c */
+const char *layout_name(unsigned layout); /* "-" for one that is not known */
 extern const struct pages_ops bitmaps_pages, duplicate_bitmaps_pages, why_pages;
 
 /* collections.c */

@@ -5,9 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 bool has_profile(const struct node *node)
 {
@@ -44,21 +41,15 @@ bool lookup_profile(const struct node *folder, const char *name, struct node *ch
 
 /* --- names in stacks --- */
 
-static void put_label(struct text *text, const struct profile_view *view, size_t number)
-{
-	const size_t start = number ? view->label_ends[number - 1] : 0;
-	text_put(text, view->labels.data + start, view->label_ends[number] - start);
-}
-
 void put_function_label(struct text *text, const struct profile_view *view, uint32_t function)
 {
-	put_label(text, view, function);
+	text_name(text, sums_name(view->sums, view->sums->functions[function].text));
 }
 
 void put_library_label(struct text *text, const struct profile_view *view, uint32_t library)
 {
 	if (library != NUMBER_NONE)
-		put_label(text, view, view->sums->function_count + library);
+		text_name(text, sums_name(view->sums, view->sums->libraries[library].text));
 }
 
 /* Without the ";" that stands between frames. */
@@ -119,31 +110,29 @@ static bool find_namesakes(struct profile_view *view)
 	return made;
 }
 
-static bool make_labels(struct profile_view *view)
+/* Stacks have their beginnings in common: each place's length once. */
+static bool measure_stacks(struct profile_view *view)
 {
 	const struct loli_sums *sums = view->sums;
 	struct text frame = { 0 };
-	view->label_ends = reallocarray(NULL, sums->function_count + sums->library_count + 1,
-					sizeof *view->label_ends);
-	view->stack_lens = reallocarray(NULL, sums->node_count + 1, sizeof *view->stack_lens);
+	uint64_t *lens = reallocarray(NULL, sums->node_count, sizeof *lens);
+	view->stack_lens = reallocarray(NULL, sums->stack_count + 1, sizeof *view->stack_lens);
 	view->flags = calloc(sums->node_count + 1, sizeof *view->flags);
-	if (!view->label_ends || !view->stack_lens || !view->flags || !find_namesakes(view))
-		return false;
-	for (size_t i = 0; i < sums->function_count + sums->library_count; i++) {
-		text_name(&view->labels, sums_name(sums, i < sums->function_count ? sums->functions[i].text :
-							 sums->libraries[i - sums->function_count].text));
-		view->label_ends[i] = view->labels.len;
-	}
-	view->stack_lens[0] = 0;
-	for (uint32_t i = 1; i < sums->node_count; i++) {
+	const bool made = lens && view->stack_lens && view->flags && find_namesakes(view);
+	if (made)
+		lens[0] = 0;
+	for (uint32_t i = 1; made && i < sums->node_count; i++) {
 		const uint32_t parent = sums->nodes[i].parent;
 		frame.len = 0;
 		put_frame(&frame, view, i);
-		view->stack_lens[i] = view->stack_lens[parent] + (parent != 0) + frame.len;
+		lens[i] = lens[parent] + (parent != 0) + frame.len;
 	}
-	const bool made = !view->labels.failed && !frame.failed;
+	for (size_t i = 0; made && i < sums->stack_count; i++)
+		view->stack_lens[i] = lens[sums->stacks[i].node];
+	const bool failed = frame.failed;
 	text_free(&frame);
-	return made;
+	free(lens);
+	return made && !failed;
 }
 
 /* --- screenshots --- */
@@ -242,6 +231,11 @@ bool screenshot_bytes(const struct node *file, uint64_t *offset, uint64_t *len)
 
 /* --- the view --- */
 
+bool profile_view_open(struct profile_view *view, bool all)
+{
+	return measure_stacks(view) && callstacks_open(view, all);
+}
+
 const struct profile_view *profile_view(const struct node *node)
 {
 	struct profile_view *_Atomic *slot = &node->tree->profile_view;
@@ -252,15 +246,11 @@ const struct profile_view *profile_view(const struct node *node)
 	view = sums ? calloc(1, sizeof *view) : NULL;
 	if (view)
 		view->sums = sums;
-	if (!view || !make_labels(view) || !callstacks_open(view, node->tree->options.graph.all_retainers) ||
-	    !find_screenshots(view)) {
+	if (!view || !profile_view_open(view, node->tree->options.graph.all_retainers) || !find_screenshots(view)) {
 		profile_view_close(view);
 		input_touched_bad = true; /* no answer is better than an empty one, which the kernel would keep */
 		return NULL;
 	}
-#ifdef __GLIBC__
-	malloc_trim(0); /* building took several times what is kept */
-#endif
 	if (atomic_compare_exchange_strong(slot, &other, view))
 		return view;
 	profile_view_close(view);
@@ -282,27 +272,39 @@ static int make_view(void *context, const _Atomic bool *cancel)
 void profile_init(struct tree *tree)
 {
 	job_init(&tree->profile_job, make_view, tree, tree->options.graph.changed, tree->options.graph.context);
+	profile_diff_init(tree);
 }
 
 void profile_stop(struct tree *tree)
 {
+	struct loli *const both[] = { tree->source.profile, tree->source.baseline_profile };
 	if (!tree->profile_job.work)
 		return;
-	atomic_store(&tree->source.profile->stop, true);
+	for (unsigned i = 0; i < 2; i++)
+		if (both[i])
+			atomic_store(&both[i]->stop, true);
+	/* A thread that has done one job answers requests, which may ask for another. */
 	job_cancel(&tree->profile_job);
+	profile_diff_cancel(tree);
 	job_join(&tree->profile_job);
+	profile_diff_join(tree);
 	job_destroy(&tree->profile_job);
-	atomic_store(&tree->source.profile->stop, false);
+	profile_diff_close(tree);
+	for (unsigned i = 0; i < 2; i++)
+		if (both[i])
+			atomic_store(&both[i]->stop, false);
+}
+
+void profile_view_free(struct profile_view *view)
+{
+	free(view->stack_lens);
+	free(view->flags);
+	free(view->screenshots);
 }
 
 void profile_view_close(struct profile_view *view)
 {
-	if (!view)
-		return;
-	text_free(&view->labels);
-	free(view->label_ends);
-	free(view->stack_lens);
-	free(view->flags);
-	free(view->screenshots);
+	if (view)
+		profile_view_free(view);
 	free(view);
 }

@@ -3,6 +3,8 @@
 #ifndef HEAPFS_PROFILE_H
 #define HEAPFS_PROFILE_H
 
+#include "loli/compare.h"
+#include "loli/report.h"
 #include "loli/sums.h"
 #include "tree/node.h"
 
@@ -21,11 +23,10 @@ struct screenshot {
 
 struct profile_view {
 	const struct loli_sums *sums;
-	struct text labels;	/* names, escaped: of functions, then of libraries */
-	size_t *label_ends;	/* by number */
-	uint64_t *stack_lens;	/* bytes of a stack that ends at a node */
+	uint64_t *stack_lens;	/* bytes of stacks */
 	uint8_t *flags;		/* of nodes */
 	uint64_t threshold;	/* bytes from which on a node is shown in callstacks/ */
+	bool of_stacks;		/* nodes count stacks, not allocations */
 	struct screenshot *screenshots; /* by time */
 	size_t screenshot_count;
 	int screenshot_width;
@@ -37,6 +38,9 @@ void profile_stop(struct tree *tree);
 /* NULL where it cannot be made: the request then fails. */
 const struct profile_view *profile_view(const struct node *node);
 void profile_view_close(struct profile_view *view);
+/* Labels, and what is shown of the tree of stacks, of a view that has its sums. False without memory. */
+bool profile_view_open(struct profile_view *view, bool all);
+void profile_view_free(struct profile_view *view); /* what it holds */
 
 /* The tables, in the order of a listing. */
 extern const char *const profile_table_names[];
@@ -60,6 +64,24 @@ void put_library_label(struct text *text, const struct profile_view *view, uint3
 /* The frames of a stack, root first, with ";" between them; of callstacks/, the folder that a node is, or its file. */
 void put_stack(struct text *text, const struct profile_view *view, uint32_t node);
 void put_callstack_name(struct text *text, const struct profile_view *view, uint32_t node);
+
+/* profile_diff.c: what differs from the baseline. NULL where it cannot be made: the request then fails. */
+struct profile_changes {
+	struct loli_comparison *comparison;
+	struct profile_view both; /* of the tree of both */
+	struct profile_view trees[CHANGES];
+};
+const struct profile_changes *profile_changes(const struct node *node);
+void profile_diff_init(struct tree *tree);
+void profile_diff_cancel(struct tree *tree), profile_diff_join(struct tree *tree), profile_diff_close(struct tree *tree);
+void put_baseline_info(const struct tree *tree, struct text *text);
+
+/* callstacks/ and the trees of diff/callstacks/, as a key says: 0, or what they are of and 1, then a node. */
+#define STACK_TREE_BITS 32
+static inline uint64_t stack_key(unsigned tree, uint32_t node)
+{
+	return (uint64_t)tree << STACK_TREE_BITS | node;
+}
 
 /* callstacks.c: which nodes are folders. False without memory. */
 bool callstacks_open(struct profile_view *view, bool all);

@@ -23,6 +23,7 @@ static const char readme[] =
 	"smaps.tsv          the process's mappings, KiB, most pss first\n"
 	"fragmentation.tsv  how allocations lie in them: used, free and largest gap, in bytes\n"
 	"symbols.tsv        names of functions\n"
+	"diff/              what has changed since a baseline, where one was given\n"
 	"\n"
 	"Try, from this folder:\n"
 	"  head -20 functions.tsv | column -ts \"$(printf '\\t')\"    who allocates\n"
@@ -70,7 +71,7 @@ static void put_records(const struct loli_sums *sums, struct text *text)
 			    "\n", options->from, options->to, sums->entry_count, sums->left_out);
 	for (unsigned i = 0; i < LOLI_STATES; i++)
 		if (i != LOLI_UNKNOWN || sums->states[i].count)
-			text_printf(text, "%s: %" PRIu64 "\n%s bytes: %" PRIu64 "\n", about[i], sums->states[i].count, about[i],
+			text_printf(text, "%s: %" PRIu32 "\n%s bytes: %" PRIu64 "\n", about[i], sums->states[i].count, about[i],
 				    sums->states[i].bytes);
 	if (sums->entry_count)
 		text_printf(text, "time range: %" PRId64 " to %" PRId64 " ms\n", sums->time_first, sums->time_last);
@@ -120,4 +121,6 @@ void put_profile_info(const struct node *node, struct text *text)
 		text_printf(text, "native heap by the last of the series: %.0f MiB\n",
 			    sums->series[1].points[sums->series[1].count - 1].y);
 	put_lacks(loli, text);
+	if (has_profile_baseline(node))
+		put_baseline_info(node->tree, text);
 }

@@ -28,12 +28,12 @@ static void put_name(struct text *text, const struct profile_view *view, uint32_
 }
 
 /* A stack ends its line, so that its length alone is enough where only the size is wanted. */
-static void put_last_stack(struct pages *pages, const struct profile_view *view, uint32_t node)
+static void put_last_stack(struct pages *pages, const struct profile_view *view, uint32_t stack)
 {
 	if (pages_sizing(pages))
-		pages_skip(pages, view->stack_lens[node]);
+		pages_skip(pages, view->stack_lens[stack]);
 	else
-		put_stack(&pages->text, view, node);
+		put_stack(&pages->text, view, view->sums->stacks[stack].node);
 }
 
 static void put_record(struct pages *pages, const struct profile_view *view, const struct loli_entry *entry)
@@ -41,9 +41,9 @@ static void put_record(struct pages *pages, const struct profile_view *view, con
 	const struct loli_sums *sums = view->sums;
 	struct text *text = &pages->text;
 	struct loli_record record;
-	if (!loli_record_at(sums->loli, entry->at, &record))
+	if (!sums_record(sums, entry, &record))
 		return;
-	const struct loli_function *function = &sums->functions[sums->nodes[entry->leaf].own];
+	const uint32_t function = sums->stacks[entry->stack].function;
 	text_number(text, record.seq);
 	text_put(text, "\t-", record.time_ms < 0 ? 2 : 1);
 	text_number(text, (uint64_t)llabs(record.time_ms));
@@ -56,28 +56,31 @@ static void put_record(struct pages *pages, const struct profile_view *view, con
 	text_putc(text, '\t');
 	put_library_label(text, view, sums_library(sums, record.lib));
 	text_putc(text, '\t');
-	if (!function->pseudo)
-		put_function_label(text, view, sums->nodes[entry->leaf].own);
+	if (!sums->functions[function].pseudo)
+		put_function_label(text, view, function);
 	text_putc(text, '\t');
-	put_last_stack(pages, view, entry->leaf);
+	put_last_stack(pages, view, entry->stack);
 	text_putc(text, '\n');
 }
 
 static void put_any(struct pages *pages, const struct profile_view *view, uint64_t i)
 {
-	put_record(pages, view, &view->sums->entries[i]);
+	const struct loli_entry entry = sums_entry(view->sums, i);
+	put_record(pages, view, &entry);
 }
 
 static void put_live(struct pages *pages, const struct profile_view *view, uint64_t i)
 {
-	if (view->sums->entries[i].state == LOLI_LIVE)
-		put_record(pages, view, &view->sums->entries[i]);
+	const struct loli_entry entry = sums_entry(view->sums, i);
+	if (entry.state == LOLI_LIVE)
+		put_record(pages, view, &entry);
 }
 
 static void put_freed(struct pages *pages, const struct profile_view *view, uint64_t i)
 {
-	if (view->sums->entries[i].state == LOLI_FREED)
-		put_record(pages, view, &view->sums->entries[i]);
+	const struct loli_entry entry = sums_entry(view->sums, i);
+	if (entry.state == LOLI_FREED)
+		put_record(pages, view, &entry);
 }
 
 static void put_function(struct pages *pages, const struct profile_view *view, uint64_t i)
@@ -108,8 +111,8 @@ static void put_library_row(struct pages *pages, const struct profile_view *view
 static void put_stack_row(struct pages *pages, const struct profile_view *view, uint64_t i)
 {
 	const uint32_t number = view->sums->by_stack[i];
-	const struct loli_node *node = &view->sums->nodes[number];
-	text_printf(&pages->text, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\t", node->self.bytes,
+	const struct loli_node *node = &view->sums->nodes[view->sums->stacks[number].node];
+	text_printf(&pages->text, "%" PRIu64 "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t", node->self.bytes,
 		    node->self.count, node->freed.bytes, node->freed.count, node->depth);
 	put_last_stack(pages, view, number);
 	text_putc(&pages->text, '\n');
@@ -118,10 +121,10 @@ static void put_stack_row(struct pages *pages, const struct profile_view *view, 
 /* For flame graph tools: what stands behind the last blank is the weight. */
 static void put_folded(struct pages *pages, const struct profile_view *view, uint64_t i)
 {
-	const struct loli_node *node = &view->sums->nodes[i + 1];
+	const struct loli_node *node = &view->sums->nodes[view->sums->stacks[i].node];
 	if (!node->self.count)
 		return;
-	put_last_stack(pages, view, (uint32_t)i + 1);
+	put_last_stack(pages, view, (uint32_t)i);
 	text_printf(&pages->text, " %" PRIu64 "\n", node->self.bytes);
 }
 
@@ -245,9 +248,8 @@ static uint64_t rows_of(const struct loli_sums *sums, uint64_t table)
 	case LIBRARIES:
 		return sums->library_count;
 	case STACKS:
-		return sums->stack_count;
 	case FOLDED:
-		return sums->node_count - 1;
+		return sums->stack_count;
 	case TIMELINE:
 		return sums->time_count;
 	case SMAPS:

@@ -104,11 +104,34 @@ static void put_escape(struct text *text, uint32_t code)
 	}
 }
 
+#define ALL_BYTES(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* A high bit for each byte that is `byte`, and perhaps for some behind it. */
+static uint64_t find_byte(uint64_t word, uint8_t byte)
+{
+	const uint64_t other = word ^ ALL_BYTES(byte);
+	return (other - ALL_BYTES(1)) & ~other;
+}
+
+/* Bytes from `p` on that are ASCII and not escaped, or some fewer: most are, and need not be decoded. */
+static size_t count_plain(const uint8_t *p, size_t len)
+{
+	size_t i = 0;
+	for (uint64_t word; len - i >= sizeof word; i += sizeof word) {
+		memcpy(&word, p + i, sizeof word);
+		const uint64_t control = (word - ALL_BYTES(0x20)) & ~word;
+		if ((word | control | find_byte(word, 0x7f) | find_byte(word, '\\')) & ALL_BYTES(0x80))
+			break;
+	}
+	return i;
+}
+
 void text_escaped(struct text *text, const char *utf8, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)utf8;
 	for (size_t i = 0, plain = 0; i <= len;) {
 		uint32_t code = 0;
+		i += count_plain(p + i, i < len ? len - i : 0);
 		const unsigned used = i < len ? utf8_decode(p + i, len - i, &code) : 1;
 		if (i < len && used && !needs_escape(code)) {
 			i += used;

@@ -74,7 +74,8 @@ static int node_from_ino(struct tree *tree, uint64_t ino, struct node *node)
 		return kinds[kind].key == KEY_PROFILE || (!key && kind <= KIND_INFO && kind != KIND_DUMP) ? 0 : ESTALE;
 	}
 	const struct tree_dump *dump = dump_of_key(tree, kinds[kind].key, key);
-	if (!dump)
+	/* Of the baseline only what diff/removed/ shows has a place in the tree. */
+	if (!dump || (dump == tree->baseline) != (kind == KIND_DIFF_TEXT) || (kind == KIND_DIFF_LINK && !tree->baseline))
 		return ESTALE;
 	*node = (struct node){ tree, dump->heap, key, (enum kind)kind };
 	if (kinds[kind].key == KEY_OFFSET)
@@ -554,6 +555,10 @@ struct tree *tree_open(const struct tree_source *source, struct heap *heaps, uns
 		}
 		first_class += heap->class_count;
 	}
+	if (tree->baseline && !diff_view_open(tree)) {
+		tree_close(tree);
+		return NULL;
+	}
 	if (source->profile)
 		profile_init(tree);
 	return tree;
@@ -583,12 +588,15 @@ void tree_close(struct tree *tree)
 	const unsigned count = tree->dump_count + (tree->baseline != NULL);
 	for (unsigned i = 0; i < count; i++)
 		duplicates_cancel(tree->dumps[i].duplicates);
+	diff_view_cancel(tree);
 	for (unsigned i = 0; i < count; i++)
 		duplicates_join(tree->dumps[i].duplicates);
+	diff_view_join(tree);
 	for (unsigned i = 0; i < count; i++)
 		close_tree_dump(&tree->dumps[i]);
 	for (unsigned i = 0; i < count; i++)
 		duplicates_close(tree->dumps[i].duplicates);
+	diff_view_close(tree);
 	free(tree->dumps);
 	profile_view_close(atomic_load(&tree->profile_view));
 	pages_cache_free(&tree->cache);

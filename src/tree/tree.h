@@ -44,6 +44,7 @@ struct tree_source {
 	const struct input *in;		/* the mapping that the heaps' inputs are, or are views of */
 	const char *container;		/* what the dumps came in: "plain file" */
 	const struct notes *notes;	/* about that; NULL: none */
+	const struct notes *live_notes;	/* about pictures from elsewhere; NULL: none */
 	struct loli *profile;		/* NULL, or shown instead of heaps */
 	/* What it is compared with, or NULL; of the kind that is shown. */
 	struct heap *baseline;
@@ -59,6 +60,12 @@ struct tree_source {
 struct tree *tree_open(const struct tree_source *source, struct heap *heaps, unsigned heap_count,
 		       const struct tree_options *options);
 void tree_close(struct tree *tree);
+
+/*
+ * What there was in the baseline and what there is, in bytes: of native profiles what is held, of heap dumps the shallow
+ * sizes of all objects. 0, or EIO where there is no baseline, or a file was cut.
+ */
+int tree_compared(struct tree *tree, uint64_t *before, uint64_t *after);
 
 /* With TREE_LATER all but the size is there. */
 int tree_getattr(struct tree *tree, uint64_t ino, struct stat *st);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parts: what the parts of diff share. Internal to src/diff. */
+#ifndef HEAPFS_DIFF_PARTS_H
+#define HEAPFS_DIFF_PARTS_H
+
+#include "diff/diff.h"
+
+/* --- fold.c --- */
+
+/*
+ * A class's name without what differs from run to run. Writes at most name.len bytes; how many. See there.
+ */
+uint32_t fold_name(struct name name, char *folded);
+
+/* --- classes.c --- */
+
+/* 0 or ENOMEM. */
+int match_classes(struct diff *diff);
+
+/* --- judge.c --- */
+
+/* Do ids tell who an object is? 0 or errno. */
+int judge(const struct diff *diff, struct diff_judgement *judgement);
+
+/* --- content.c --- */
+
+/* Of what a reference leads to, this much counts: bytes of elements, chars of a text. */
+#define CONTENT_MOST 4096
+
+struct content_field {
+	uint64_t key;		/* the same for the same field of both dumps */
+	uint32_t at;		/* in an instance's data */
+	uint8_t type;
+};
+
+/* What is compared of the instances of each class: primitive fields, then references, each by key. */
+struct contents {
+	const struct diff *diff;
+	enum diff_side side;
+	struct content_plan {
+		uint32_t first, primitives, references;
+	} *plans;		/* by class number */
+	struct content_field *fields;
+};
+/* For both sides. 0, ENOMEM or E2BIG. */
+int contents_open(struct contents contents[DIFF_SIDES], const struct diff *diff);
+void contents_close(struct contents contents[DIFF_SIDES]);
+
+/* Equal for equal contents. */
+uint64_t content_of(const struct contents *contents, const struct object *object);
+
+/* --- what the jobs do: objects.c, texts.c, pictures.c, paths.c --- */
+
+int diff_objects(void *diff, const _Atomic bool *cancel);
+int diff_strings(void *diff, const _Atomic bool *cancel);
+int diff_bitmaps(void *diff, const _Atomic bool *cancel);
+int diff_dominators(void *diff, const _Atomic bool *cancel);
+
+#endif
