@@ -7,7 +7,9 @@
 . "${srcdir:-.}/tests/lib.sh"
 
 bin=${JAVA_HOME:+$JAVA_HOME/bin/}
-command -v "${bin}javac" >/dev/null && command -v "${bin}jcmd" >/dev/null || skip_all "no Java development kit here (JAVA_HOME, PATH)"
+for tool in javac jcmd; do
+	command -v "$bin$tool" >/dev/null || skip_all "no Java development kit here (JAVA_HOME, PATH)"
+done
 
 # shellcheck source=tests/device.sh
 . "$srcdir/tests/device.sh"
@@ -22,7 +24,7 @@ cd "$tmp/out"
 left() {
 	find "$tmp"/d*/root -type f
 	adb forward --list
-	ls -A | grep -v '^x\.\(hprof\|hprof\.bitmaps\|pftrace\)$' || :
+	find . -mindepth 1 -maxdepth 1 ! -name x.hprof ! -name x.hprof.bitmaps ! -name x.pftrace
 	find "$TMPDIR" -mindepth 1 ! -name 'adb*.log' ! -path '*hsperfdata*'
 }
 
@@ -41,6 +43,8 @@ host() {
 		until_true grep -q ready "$out" && break
 	done
 	port >"$device/jdwp/4821"
+	# jcmd would collect garbage.
+	[ ! -e "$device/heap.4821" ] || return 0
 	"${bin}jcmd" "$app" GC.heap_dump "$tmp/heap" >/dev/null
 	mv "$tmp/heap" "$device/heap.4821"
 }
@@ -57,7 +61,11 @@ leave() {
 runs_on() {
 	beat=$(beats)
 	echo >&3
-	until_true more_beats && until_true listening && pass "$1: the application runs on" || fail "$1: the application runs on" "$(cat "$out")"
+	if until_true more_beats && until_true listening; then
+		pass "$1: the application runs on"
+	else
+		fail "$1: the application runs on" "$(cat "$out")"
+	fi
 	port >"$device/jdwp/4821"
 }
 # takes NAME STATUS OUTPUT [OPTION…]
@@ -70,6 +78,7 @@ takes() {
 	is "$name: status" "$rc" "$expected"
 	is "$name: nothing is left" "$(left)" ""
 }
+count() { find x.hprof.bitmaps -name '0x*.png' | wc -l; }
 sums() { (cd "$1" && find . -maxdepth 1 -name '0x*.png' -exec md5sum {} + | sort); }
 
 device=$tmp/d29
@@ -90,8 +99,14 @@ takes "pictures" 0 x.hprof
 is "pictures: nothing is said" "$said" ""
 check "pictures: the dump" cmp x.hprof "$device/heap.4821"
 is "pictures: those that the application makes itself" "$(sums x.hprof.bitmaps)" "$(sums "$tmp/truth")"
-is "pictures: how many" "$(ls x.hprof.bitmaps | wc -l)" 3
+is "pictures: how many" "$(count)" 3
 is "pictures: who may read them" "$(stat -c %a x.hprof x.hprof.bitmaps | paste -sd ' ' -)" "644 755"
+mount_dump x.hprof
+is "pictures: heapfs shows them unasked" "$(sums "$mnt/bitmaps")" "$(sums "$tmp/truth")"
+unmount
+mount_dump x.hprof -o pixels=none
+is "pictures: not with pixels=none" "$(sums "$mnt/bitmaps")" ""
+unmount
 runs_on "pictures"
 
 ### In one trace
@@ -111,9 +126,7 @@ before=$(listens)
 run "$capture" -q --pixels-for "$tmp/was.hprof" com.example.app -o x.pftrace
 is "--pixels-for: status" "$rc" 0
 is "--pixels-for: am is not asked" "$(wc -l <"$device/am.args")" 2
-"$builddir/heapfs-pack" "$tmp/was.hprof" --pid 4821 -o x.dump.pftrace
-cat x.dump.pftrace >>x.pftrace
-mount_dump x.pftrace
+mount_dump "$tmp/was.hprof" -o pixels=x.pftrace
 is "--pixels-for: they meet the dump" "$(sums "$mnt/bitmaps")" "$(sums "$tmp/truth")"
 unmount
 rm x.*
@@ -148,10 +161,11 @@ wait "$debugger" || :
 leave
 
 ### A time that is over, bitmaps that fail
+rm "$device/heap.4821"
 host slow:300x300 slow:200x200 slow:100x100 slow:90x90 slow:80x80 slow:70x70 slow:60x60 slow:50x50
 takes "a budget of time" 0 x.hprof --pixels-time 1
 has "a budget of time: said" "$said" "1 s were over before all pictures were here; --pixels-time gives more" "of 8 bitmaps are without"
-check "a budget of time: some came" test "$(ls x.hprof.bitmaps | wc -l)" -ge 1 -a "$(ls x.hprof.bitmaps | wc -l)" -lt 8
+check "a budget of time: some came" test "$(count)" -ge 1 -a "$(count)" -lt 8
 runs_on "a budget of time"
 
 # A signal in the midst of it
@@ -170,6 +184,7 @@ is "a signal while pictures come: nothing is left" "$(left)$(ls)" ""
 runs_on "a signal while pictures come"
 leave
 
+rm "$device/heap.4821"
 host throws:64x48 usual:20x20
 takes "one that cannot be compressed" 0 x.hprof
 has "one that cannot be compressed: said" "$said" \
@@ -178,15 +193,24 @@ is "one that cannot be compressed: the other one came" "$(ls x.hprof.bitmaps)" 0
 runs_on "one that cannot be compressed"
 leave
 
-host halts:64x48 usual:20x20
+rm "$device/heap.4821"
+host slow:300x300 slow:200x200 slow:100x100 slow:90x90 slow:80x80 slow:70x70 slow:60x60 slow:50x50
 rm -rf x.*
-run "$capture" -q -s "$serial" com.example.app -o x.hprof
+"$capture" -q -s "$serial" com.example.app -o x.hprof 2>"$err" &
+pid=$!
+started="$started $pid"
+until_true some || fail "the application ends in the midst of it: pictures come" "$(cat "$err")"
+kill -9 "$app"
+wait "$app" || :
+rc=0
+wait "$pid" || rc=$?
 is "the application ends in the midst of it: the dump is kept, status" "$rc" 0
-has "the application ends in the midst of it: said" "$said" "com.example.app: fetching pictures ended: "
+has "the application ends in the midst of it: said" "$(cat "$err")" "com.example.app: fetching pictures ended: " \
+	"of 8 bitmaps are without a picture"
 check "the application ends in the midst of it: the dump" cmp x.hprof "$device/heap.4821"
+check "the application ends in the midst of it: the pictures that came" test "$(count)" -ge 1
 is "the application ends in the midst of it: nothing is left" "$(left)" ""
 exec 3>&-
-wait "$app" || :
 
 ### Garbage, below API level 27
 device_stop
@@ -196,6 +220,7 @@ tool "$device" dumpsys <<-'END'
 	echo >"$device/../in"
 END
 device_start "$device"
+cp "$tmp/was.hprof" "$device/heap.4821"
 host usual:64x48
 before=$(listens)
 beat=0

@@ -42,7 +42,6 @@ nothing_left() { [ -z "$(left)" ]; }
 # asked TEXT: the device was, since the last case began
 asked() { tail -n +"$from" "$device/log" | grep -q -- "$1"; }
 grown() { find "$device/root" -type f -size +0 | grep -q .; }
-beside() { ls -A | grep -q "$1"; }
 
 # stops STEP CONDITION…: with each signal; the step is slow, so that it is the one that is hit. Within 15 s all is over.
 stops() {

@@ -186,7 +186,7 @@ class Device:
             def hang_up():
                 try:
                     peer.shutdown(socket.SHUT_RDWR)
-                except OSError:  # it has closed itself meanwhile: no reason to end the whole connection
+                except OSError:  # the peer was first
                     pass
 
             stream.on_close = hang_up
