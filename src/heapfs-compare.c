@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapfs-compare: what has changed between two heap dumps, or two native profiles, without a mount. */
 #include "export.h"
-#include "loli/writer.h"
+#include "loli/difference.h"
 #include "open.h"
 #include "tree/report_text.h"
 #include "values.h"

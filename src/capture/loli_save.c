@@ -2,7 +2,7 @@
 #include "capture/loli_save.h"
 
 #include "input/le.h"
-#include "loli/put.h"
+#include "loli/writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
