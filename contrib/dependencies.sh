@@ -46,6 +46,8 @@ package() {
 	pacman:lib:libpng) echo libpng ;;
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
+	apt:adb) echo adb ;;
+	dnf:adb | pacman:adb) echo android-tools ;;
 	apt:mtree) echo mtree-netbsd ;;
 	apt:convert | pacman:convert) echo imagemagick ;;
 	dnf:convert) echo ImageMagick ;;
@@ -57,8 +59,12 @@ package() {
 	apt:sanitizers) echo libclang-rt-dev ;;
 	dnf:sanitizers | pacman:sanitizers) echo compiler-rt ;;
 	*:python3) echo python3 ;;
+	dnf:sqlite3 | pacman:sqlite3) echo sqlite ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
+	apt:javac) echo default-jdk-headless ;;
+	dnf:javac) echo java-devel ;;
+	pacman:javac) echo jdk-openjdk ;;
 	*) echo "$2" ;;
 	esac
 }

@@ -85,7 +85,7 @@ is "its rights are those of a new file" "$(stat -c %a "$tmp/out/live.hprof")" "$
 nothing_left "live" "$tmp/out"
 before=$(cksum "$tmp/out/live.hprof")
 run "$capture" -q --jvm "$vm" -o "$tmp/out/live.hprof"
-has "what is there is not overwritten" "$rc $said" "1 " "live.hprof: is there already; it is not overwritten"
+has "what is there is not overwritten" "$rc $said" "1 " "live.hprof: File exists"
 is "and it is as it was" "$(cksum "$tmp/out/live.hprof")" "$before"
 run "$capture" -q --jvm "$vm" -o "$tmp/nowhere/x.hprof"
 has "a folder that is not there" "$rc $said" "1 " "nowhere/x.hprof: No such file or directory"

@@ -73,7 +73,8 @@ unmount
 mksample loli 3000 "$tmp/made.loli"
 mount_dump "$tmp/made.loli" -o baseline_time=5000
 has "without freed records: it is said" "$(value "baseline lacks")" "growth only"
-is "without freed records: all is new or grown" "$(sed 1d "$mnt/diff/stacks.tsv" | cut -f 7 | sort -u | tr '\n' ' ')" "grown new "
+is "without freed records: all is new or grown" \
+	"$(sed 1d "$mnt/diff/stacks.tsv" | cut -f 7 | sort -u | tr '\n' ' ')" "grown new "
 growth=$(awk -F '\t' 'NR > 1 && $2 > 5000 { sum += $3 } END { print sum }' "$mnt/live.tsv")
 diff_agrees "records by their time" "$growth"
 unmount
@@ -97,7 +98,8 @@ for pid in $readers; do
 	wait "$pid" || failed=1
 done
 started=
-is "read by many at once" "$failed $(cat "$tmp"/sum.report.txt.* | sort -u | wc -l) $(cat "$tmp"/sum.stacks.tsv.* | sort -u | wc -l)" \
+is "read by many at once" \
+	"$failed $(cat "$tmp"/sum.report.txt.* | sort -u | wc -l) $(cat "$tmp"/sum.stacks.tsv.* | sort -u | wc -l)" \
 	"0 1 1"
 unmount
 mount_dump "$tmp/large.loli" -o "baseline=$tmp/made.loli"

@@ -130,8 +130,8 @@ static int64_t size_of(const struct pair *pair, const char *path)
 	return st.st_size;
 }
 
-#define SIX(what) what "before_bytes\t" what "after_bytes\t" what "delta_bytes\t" what "before_count\t" what "after_count\t" \
-	what "delta_count\t"
+#define SIX(what) what "before_bytes\t" what "after_bytes\t" what "delta_bytes\t" what "before_count\t" \
+	what "after_count\t" what "delta_count\t"
 #define FUNCTIONS SIX("") SIX("total_") "change\tlibrary\tfunction\n"
 #define STACKS SIX("") "change\tdepth\tstack\n"
 #define NONE "0\t0\t0\t0\t0\t0\t"
@@ -446,6 +446,34 @@ static void meets_itself(void **state)
 	close_pair(&pair);
 }
 
+/* What no agent records, and would take the square of its depth, is counted but left out. */
+static void deep(void **state)
+{
+	static const char frame[] = ";libgame.so!again()";
+	struct loli_made_record records[] = { { 1, 1, 5, 1, NULL } };
+	(void)state;
+	for (unsigned depth = 8192; depth <= 8193; depth++) {
+		struct text stack = { 0 };
+		struct writer w;
+		struct profile p;
+		for (unsigned i = 0; i < depth; i++)
+			text_puts(&stack, i ? frame : frame + 1);
+		text_putc(&stack, 0);
+		records[0].stack = stack.data;
+		sample_loli_made(&w, &(struct loli_made){ records, 1, NULL, 0, 0, 0 });
+		assert_int_equal(open_profile(&p, w.data, w.len), 0);
+		writer_free(&w);
+		struct report *report = report_dump(&p.loli, 0);
+		assert_non_null(report);
+		assert_int_equal(report->count, 1);
+		assert_int_equal(report->size, 5);
+		assert_int_equal(report->line_count, depth == 8192 ? depth : 0);
+		report_close(report);
+		close_profile(&p);
+		text_free(&stack);
+	}
+}
+
 /* Qt's own values. */
 static void hashes(void **state)
 {
@@ -574,6 +602,7 @@ int main(void)
 		cmocka_unit_test(changes),     cmocka_unit_test(the_same),    cmocka_unit_test(counts),
 		cmocka_unit_test(moments),     cmocka_unit_test(moments_in_disorder),
 		cmocka_unit_test(dumps),       cmocka_unit_test(blind_spots), cmocka_unit_test(meets_itself),
+		cmocka_unit_test(deep),
 		cmocka_unit_test(hashes),      cmocka_unit_test(as_profile),  cmocka_unit_test(truncations),
 		cmocka_unit_test(odd_words),
 	};

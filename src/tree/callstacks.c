@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * callstacks/: the merged tree of held records' stacks, root first, for du; and trees of what has changed. It follows the rules of
- * graph/dominators/ (see dominators.c): folders of size 0, a node below which nothing is shown is a file as large
- * as what it holds, others have their own size in self.bin, what is not shown of a folder is together in
- * rest-<n>-allocations.bin, blocks are rounded down once, and all content is NUL bytes.
+ * callstacks/: the merged tree of held records' stacks, root first, for du; and diff/callstacks/, such trees of what has
+ * changed. They follow the rules of graph/dominators/ (see dominators.c): folders of size 0, a node below which nothing
+ * is shown is a file as large as what it holds, others have their own size in self.bin, what is not shown of a folder is
+ * together in rest-<n>-allocations.bin (rest-<n>-stacks.bin), blocks are rounded down once, and all content is NUL bytes.
  */
 #include "tree/profile.h"
 
