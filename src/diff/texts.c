@@ -140,8 +140,7 @@ static bool sum_up(const struct diff *diff, const struct hashed *list, size_t co
 			text->sums[side].bytes += object_size(heap, &object);
 		if (i && list[i].array == list[i - 1].array && !((list[i].offset ^ list[i - 1].offset) & SIDE_NEW))
 			continue;
-		/* Of ART's Strings the characters are a part, and counted already. */
-		if (heap_object(heap, list[i].array, &object) && !is_synthetic(heap, &object))
+		if (heap_object(heap, list[i].array, &object)) /* of ART's, too, where a String's own size is that without it */
 			text->sums[side].bytes += object_size(heap, &object);
 	}
 	return true;
