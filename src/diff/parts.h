@@ -24,7 +24,7 @@ int judge(const struct diff *diff, struct diff_judgement *judgement);
 
 /* --- content.c --- */
 
-/* Of what a reference leads to, this much counts: bytes of elements, chars of a text. */
+/* Of what a reference leads to, this much counts: bytes of elements, chars of a text, fields. */
 #define CONTENT_MOST 4096
 
 struct content_field {
@@ -39,6 +39,7 @@ struct comparer {
 	enum diff_side side;
 	struct content_plan {
 		uint32_t first, primitives, references;
+		uint64_t end;	/* of its fields, in an instance's data */
 	} *plans;		/* by class number */
 	struct content_field *fields;
 	const _Atomic bool *cancel;
