@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loli/report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LEAST 1024		/* bytes of growth that are told */
@@ -57,20 +55,18 @@ static uint32_t name_place(struct built *built, uint32_t library, uint64_t addre
 		return of;
 	const bool entry = names_entry(names, of, address, &string);
 	const char *filled = string.count ? NULL : sums_filled(names, of, address, &len);
-	const struct text_entry called = sums_text(names, names->libraries[of].text);
 	if (filled || (entry && !string.count))
 		return texts_put(&names->texts, filled ? filled : "", len);
-	char *made = malloc(entry ? 3 * (size_t)string.count : (size_t)called.len + 24);
-	if (!made)
-		return NUMBER_NONE;
-	if (entry) {
-		len = loli_utf8(&string, made);
-	} else {
-		memcpy(made, called.data, called.len);
-		len = called.len + (size_t)snprintf(made + called.len, 24, "!0x%" PRIx64, address);
+	if (!entry) {
+		char made[NAMES_MADE];
+		len = names_made_of(sums_text(names, names->libraries[of].text), address, made);
+		return texts_put(&names->texts, made, len);
 	}
-	const uint32_t text = texts_put(&names->texts, made, len);
-	free(made);
+	char *decoded = malloc(3 * (size_t)string.count);
+	if (!decoded)
+		return NUMBER_NONE;
+	const uint32_t text = texts_put(&names->texts, decoded, loli_utf8(&string, decoded));
+	free(decoded);
 	return text;
 }
 

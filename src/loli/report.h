@@ -10,7 +10,7 @@
  * would be filled in LoliProfiler. Freed records are left out of dumps only.
  *
  * Stacks of more than 8,192 frames are left out, like those that are not there: LoliProfiler's agent takes 126 at most,
- * and a damaged file could keep one busy for days.
+ * and a damaged file could keep one busy for days. For the like reason names of libraries are cut: see names_made().
  *
  * All is in the file's order, so the order in which the records were written decides between equal siblings.
  */
