@@ -4,6 +4,7 @@
 #include "loli/difference.h"
 #include "open.h"
 #include "tree/report_text.h"
+#include "unfinished.h"
 #include "values.h"
 
 #include <errno.h>
@@ -78,6 +79,7 @@ struct output {
 	const char *name;	/* for messages */
 	const char *path;	/* or NULL: standard output */
 	int fd;
+	bool removable;		/* a regular file */
 };
 
 /* Is a path one of the files that are being read? It would be emptied. */
@@ -90,24 +92,34 @@ static bool is_read(const char *path, const struct opened *opened)
 
 static int output_open(struct output *output, const char *path, const struct opened *new, const struct opened *old)
 {
-	*output = (struct output){ path ? path : "standard output", path, STDOUT_FILENO };
+	struct stat st;
+	*output = (struct output){ path ? path : "standard output", path, STDOUT_FILENO, false };
 	if (!path)
 		return 0;
 	if (is_read(path, new) || is_read(path, old))
 		return fail("%s: is what is to be compared; write to another file", path);
 	output->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return output->fd < 0 ? fail("%s: %s", path, strerror(errno)) : 0;
+	if (output->fd < 0)
+		return fail("%s: %s", path, strerror(errno));
+	output->removable = !fstat(output->fd, &st) && S_ISREG(st.st_mode);
+	if (output->removable) {
+		unfinished_begin();
+		unfinished_is(AT_FDCWD, path);
+	}
+	return 0;
 }
 
-/* What is not whole is removed. Some file systems say only now that the disk is full. */
+/* What is not whole is removed, also where a signal ends the program. Some file systems say only now that the disk is full. */
 static int output_close(struct output *output, int rc)
 {
-	struct stat st;
-	const bool regular = output->path && output->fd >= 0 && !fstat(output->fd, &st) && S_ISREG(st.st_mode);
 	if (output->fd >= 0 && close(output->fd) && !rc)
 		rc = fail("%s: %s", output->name, strerror(errno));
-	if (rc && regular)
-		unlink(output->path);
+	if (output->removable) {
+		if (rc)
+			unlink(output->path);
+		unfinished_none();
+		unfinished_end();
+	}
 	return rc;
 }
 
