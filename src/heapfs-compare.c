@@ -28,6 +28,7 @@ struct arguments {
 	const char *old, *new;	/* the file alone is `new` */
 	const char *dump;	/* a profile to be reported on alone */
 	const char *output, *table;
+	const char *mapping, *old_mapping;
 	const char **symbols;
 	size_t symbol_count;
 	uint64_t threshold;
@@ -54,6 +55,9 @@ static void print_help(FILE *out)
 	      "      --dump PROFILE         print LoliProfiler's report of what one profile holds\n"
 	      "      --symbols PATH         fill in names of functions: what nm -nC prints, a library, or a\n"
 	      "                             folder <abi>/lib*.so; may be given more than once\n"
+	      "      --mapping FILE         of heap dumps, names as before R8 or ProGuard, from its\n"
+	      "                             mapping file\n"
+	      "      --old-mapping FILE     the same of OLD alone, where it is of another build\n"
 	      "      --old-dump N, --new-dump N   of a file with several heap dumps, the Nth\n"
 	      "      --strict               refuse a file that is damaged or cut\n"
 	      "  -h, --help                 this text\n"
@@ -299,13 +303,15 @@ static int run(const struct arguments *arguments)
 	struct opened new = { .heap_count = 0 }, old = { .heap_count = 0 };
 	struct open_options options = { .program = PROGRAM, .path = arguments->dump ? arguments->dump : arguments->new,
 					.dump_option = "--new-dump", .dump = arguments->new_number, .only_one = true,
-					.strict = arguments->strict };
+					.strict = arguments->strict, .mapping = arguments->mapping };
 	options.loli.symbols = arguments->symbols;
 	options.loli.symbol_count = arguments->symbol_count;
 	struct open_options old_options = options;
 	old_options.path = arguments->old;
 	old_options.dump_option = "--old-dump";
 	old_options.dump = arguments->old_number;
+	if (arguments->old_mapping)
+		old_options.mapping = arguments->old_mapping;
 	int rc = opened_open_both(&new, &options, &old, &old_options);
 	if (!rc && arguments->dump && !new.container.loli)
 		rc = fail("%s: is a heap dump, and --dump is for native profiles (.loli)", arguments->dump);
@@ -316,7 +322,7 @@ static int run(const struct arguments *arguments)
 	return rc;
 }
 
-enum { SINCE = 256, DUMP, TABLE, SYMBOLS, OLD_DUMP, NEW_DUMP, STRICT };
+enum { SINCE = 256, DUMP, TABLE, SYMBOLS, MAPPING, OLD_MAPPING, OLD_DUMP, NEW_DUMP, STRICT };
 
 /* 0 to go on, 1 to stop, -1 when it has been said what is wrong. */
 static int take_option(int option, struct arguments *arguments)
@@ -345,6 +351,12 @@ static int take_option(int option, struct arguments *arguments)
 	case SYMBOLS:
 		arguments->symbols[arguments->symbol_count++] = optarg;
 		return 0;
+	case MAPPING:
+		arguments->mapping = optarg;
+		return 0;
+	case OLD_MAPPING:
+		arguments->old_mapping = optarg;
+		return 0;
 	case OLD_DUMP:
 		return value_number(optarg, 1, UINT32_MAX, &arguments->old_number) ? 0 : fail("--old-dump %s: %s", optarg, number);
 	case NEW_DUMP:
@@ -372,6 +384,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 						 { "dump", required_argument, NULL, DUMP },
 						 { "table", required_argument, NULL, TABLE },
 						 { "symbols", required_argument, NULL, SYMBOLS },
+						 { "mapping", required_argument, NULL, MAPPING },
+						 { "old-mapping", required_argument, NULL, OLD_MAPPING },
 						 { "old-dump", required_argument, NULL, OLD_DUMP },
 						 { "new-dump", required_argument, NULL, NEW_DUMP },
 						 { "strict", no_argument, NULL, STRICT },
@@ -391,6 +405,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	if (arguments->dump && (arguments->since || arguments->table))
 		return fail("--dump is about one profile as it is, and %s compares",
 			    arguments->since ? "--baseline-time" : "--table");
+	if (arguments->old_mapping && wanted != 2)
+		return fail("--old-mapping is about the older of two dumps");
 	arguments->old = wanted == 2 ? argv[optind] : NULL;
 	arguments->new = wanted ? argv[argc - 1] : NULL;
 	return 0;
