@@ -3,16 +3,15 @@
 #include "capture/capture.h"
 #include "capture/say.h"
 #include "capture/stop.h"
+#include "open.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void print_help(FILE *out)
 {
@@ -22,8 +21,8 @@ static void print_help(FILE *out)
 	      "       heapfs-capture [-s SERIAL] --loli --app PACKAGE -o FILE.loli [--mount DIR]\n"
 	      "       heapfs-capture --jvm PID -o FILE [--gz] [--all] [--mount DIR]\n"
 	      "\n"
-	      "Takes a heap dump, with the pictures that are in it, of an application on an Android\n"
-	      "device, through adb. Without a process it lists those that can be dumped.\n"
+	      "Takes a heap dump, with its pictures, of an application on an Android device, through\n"
+	      "adb. Without a process it lists those that can be dumped.\n"
 	      "\n"
 	      "  -s, --device SERIAL    the device, where there are several\n"
 	      "  -o, --output FILE      what to write, which must not be there yet: an HPROF file, or\n"
@@ -32,12 +31,13 @@ static void print_help(FILE *out)
 	      "      --mount DIR        mount it there when it is taken\n"
 	      "      --no-gc            do not collect garbage first\n"
 	      "      --bitmap-format png|jpg|webp   of the pictures, from Android 15 on (png)\n"
-	      "      --no-pixels        fetch no pictures\n"
+	      "      --no-pixels        no pictures (--pixels, with them, is how it is without)\n"
 	      "      --pixels-time S    seconds for fetching pictures from Android 8 to 14 (60)\n"
 	      "      --pixels-size N    bytes of them, or with K, M, G (64M)\n"
 	      "      --pixels-for DUMP  only the pictures, for this dump of the same process\n"
 	      "      --yes              take the device and process that fit best, do not ask\n"
-	      "      --timeout S        seconds for the dump to become whole (120)\n"
+	      "      --timeout S        seconds for the dump to be written, and without a byte while it\n"
+	      "                         is brought here (120)\n"
 	      "  -q, --quiet            show no progress\n"
 	      "  -h, --help             this text\n"
 	      "  -V, --version          version of heapfs\n"
@@ -66,9 +66,9 @@ static void print_help(FILE *out)
 	      out);
 }
 
-enum { OPT_MOUNT = 256, OPT_NO_GC, OPT_FORMAT, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_PIXELS_FOR, OPT_YES,
-       OPT_TIMEOUT, OPT_TRACE_CONFIG, OPT_JVM, OPT_GZ, OPT_ALL, OPT_LOLI, OPT_APP, OPT_SUBPROCESS, OPT_AGENT, OPT_CONFIG,
-       OPT_ATTACH, OPT_DURATION };
+enum { OPT_MOUNT = 256, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_PIXELS_FOR,
+       OPT_YES, OPT_TIMEOUT, OPT_TRACE_CONFIG, OPT_JVM, OPT_GZ, OPT_ALL, OPT_LOLI, OPT_APP, OPT_SUBPROCESS, OPT_AGENT,
+       OPT_CONFIG, OPT_ATTACH, OPT_DURATION };
 
 static const struct option option_list[] = { { "device", required_argument, NULL, 's' },
 					     { "output", required_argument, NULL, 'o' },
@@ -78,6 +78,7 @@ static const struct option option_list[] = { { "device", required_argument, NULL
 					     { "mount", required_argument, NULL, OPT_MOUNT },
 					     { "no-gc", no_argument, NULL, OPT_NO_GC },
 					     { "bitmap-format", required_argument, NULL, OPT_FORMAT },
+					     { "pixels", no_argument, NULL, OPT_PIXELS },
 					     { "no-pixels", no_argument, NULL, OPT_NO_PIXELS },
 					     { "pixels-time", required_argument, NULL, OPT_PIXELS_TIME },
 					     { "pixels-size", required_argument, NULL, OPT_PIXELS_SIZE },
@@ -105,8 +106,8 @@ static const struct {
 	int (*capture)(const struct capture_options *options);
 	int goes_with[16];	/* options, up to a 0, beside -o, -q and those that end the program */
 } modes[MODES] = {
-	{ 0, capture_app, { 's', OPT_MOUNT, OPT_NO_GC, OPT_FORMAT, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES,
-			    OPT_TIMEOUT } },
+	{ 0, capture_app, { 's', OPT_MOUNT, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE,
+			    OPT_YES, OPT_TIMEOUT } },
 	{ OPT_PIXELS_FOR, capture_pixels, { 's', OPT_FORMAT, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES, OPT_TIMEOUT } },
 	{ OPT_TRACE_CONFIG, capture_by_config, { 's', OPT_MOUNT, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES, OPT_TIMEOUT } },
 	{ OPT_JVM, capture_jvm, { OPT_MOUNT, OPT_GZ, OPT_ALL, OPT_TIMEOUT } },
@@ -223,8 +224,9 @@ static int parse(int argc, char **argv, struct capture_options *options, enum mo
 			options->bitmap_format = optarg;
 			right = parse_format(optarg);
 			break;
+		case OPT_PIXELS:
 		case OPT_NO_PIXELS:
-			options->no_pixels = true;
+			options->no_pixels = option == OPT_NO_PIXELS;
 			break;
 		case OPT_PIXELS_TIME:
 			right = parse_seconds("--pixels-time", optarg, &options->pixels_seconds);
@@ -286,17 +288,6 @@ static int parse(int argc, char **argv, struct capture_options *options, enum mo
 		right = false;
 	options->target = optind < argc ? argv[optind] : NULL;
 	return right ? 0 : 1 + CAPTURE_USAGE;
-}
-
-/* Descriptors 0 to 2 must be taken, or what is written gets one and messages go into it. */
-static void guard_standard_descriptors(void)
-{
-	int fd;
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= 2);
-	if (fd > 2)
-		close(fd);
 }
 
 int main(int argc, char **argv)

@@ -97,7 +97,8 @@ run "$capture" -s "$serial" -q 4821 -o x.pftrace
 is "a trace: status" "$rc" 0
 is "a trace: nothing is said" "$said" ""
 rm -f x.hprof
-check "a trace: the dump in it" sh -c '"$1" x.pftrace "$2" && cmp "$2/raw.hprof" "$3"' - "$heapfs" "$mnt" "$device/heap.4821.png"
+mount_dump x.pftrace
+check "a trace: the dump in it" cmp "$mnt/raw.hprof" "$device/heap.4821.png"
 is "a trace: the process's id" "$(value "process id")" 4821
 unmount
 rm x.pftrace
@@ -147,7 +148,7 @@ shape error-0 1 "Error: Could not find process 4821|com.example.app has ended, o
 shape unknown 1 "java.lang.IllegalArgumentException: Unknown process: 4821|com.example.app has ended"
 shape failed 1 "HEAP DUMP FAILED on process 4821|the application did not write it"
 shape no-room 1 "Error: java.io.IOException: write failed: ENOSPC|there is no room in /data/local/tmp"
-shape no-b 1 "Error: Unknown option: -b|--no-pixels leaves them out"
+shape no-b 1 "Error: Unknown option: -b|a dump without takes --no-pixels"
 shape no-g 1 "Error: Unknown option: -g|--no-gc leaves that out"
 shape hangs 1 "no answer within 2 s|com.example.app" 2
 shape late 0 ''
@@ -184,8 +185,8 @@ rm "$device/pull.slow"
 run "$capture" -s "$serial" com.example.gone -o x.hprof
 is "no such process: status" "$rc" 1
 has "no such process: said" "$said" "com.example.gone: no such process on $serial; it must be running"
-run "$capture" -s "$serial" 'com.example.app; echo $HOME' -o x.hprof
-has "a name that no shell may read" "$said" 'com.example.app; echo $HOME: no such process'
+run "$capture" -s "$serial" 'com.example.app; echo ~' -o x.hprof
+has "a name that no shell may read" "$said" 'com.example.app; echo ~: no such process'
 echo '6000 com.example.app' >>"$device/processes"
 run "$capture" -s "$serial" com.example.app -o x.hprof
 is "two of one name: status" "$rc" 2
@@ -237,8 +238,15 @@ has "chosen at a terminal: what was shown" "$said" "   1    4821  com.example.ap
 is "chosen at a terminal: that one" "$(asked "$device")" "dumpheap -g -b png 4900 FILE"
 at_terminal 1 "$capture" -s "$serial" -o x.hprof
 is "chosen at a terminal: status" "$rc" 0
-has "on a terminal progress has a percent" "$said" "heapfs-capture: bringing 0.0 MB here" "dumping the heap of com.example.app"
 rm -f x.hprof
+cp "$(sample sample)" "$device/heap.4821"
+echo 0.3 >"$device/pull.slow"
+at_terminal "" "$capture" -s "$serial" --no-pixels 4821 -o -x.hprof
+is "a name like an option: status" "$rc" 0
+check "a name like an option: the dump" cmp ./-x.hprof "$device/heap.4821"
+has "on a terminal there is progress, with a percent" "$said" "heapfs-capture: dumping the heap of com.example.app" \
+	"heapfs-capture: bringing 0.4 MB here: 55 %" "heapfs-capture: bringing 0.4 MB here: 74 %"
+rm ./-x.hprof "$device/pull.slow"
 
 ### Which device
 first=$serial
@@ -274,7 +282,7 @@ ANDROID_HOME=$tmp/nothing ANDROID_SDK_ROOT=$tmp/sdk run "$capture" -q -s "$seria
 is "ANDROID_SDK_ROOT: its adb" "$(sort -u "$tmp/used")" "$tmp/sdk"
 rm "$tmp/used"
 run "$capture" -q -s "$serial"
-is "~/Android/Sdk: its adb" "$(sort -u "$tmp/used")" "$HOME/Android/Sdk"
+is "below HOME: its adb" "$(sort -u "$tmp/used")" "$HOME/Android/Sdk"
 rm -r "$HOME/Android"
 run env PATH=/nonexistent "$capture"
 is "no adb: status" "$rc" 1
@@ -314,7 +322,7 @@ is "pixels for a dump: no collection of garbage" "$(asked "$tmp/dsame")" "dumphe
 is "pixels for a dump: nothing is left" "$(left)" ""
 run "$heapfs" x.pftrace "$mnt"
 has "pixels for a dump: there is no dump in it" "$said" "a Perfetto trace without a heap dump"
-# Traces can be put behind one another: with a dump of the same process there is something to mount.
+# Traces can be put behind one another: with a dump of the same process there is something to mount, and all pictures show.
 "$pack" "$before" --pid 4821 -o x.dump.pftrace
 cat x.dump.pftrace x.pftrace >x.both.pftrace
 sums() { find "$@" -maxdepth 1 -name '0x*' -exec md5sum {} + | sed 's, .*/, ,; s,-[^ .]*\.,.,' | sort; }

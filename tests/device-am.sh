@@ -10,21 +10,28 @@
 #
 # Shapes and texts: ActivityManagerShellCommand.runDumpHeap of Android 9 to 15, and what Android 5 to 8 printed.
 
+# shellcheck disable=SC2154 # of the device's shell
 echo "$*" >>"$device/am.args"
 [ "$1" = dumpheap ] || { echo "Error: unknown command '$1'"; exit 255; }
 shift
 sdk=$(sed -n 's/^\[ro.build.version.sdk\]: \[\(.*\)\]$/\1/p' "$device/props")
 shape=$(cat "$device/am.shape" 2>/dev/null)
 seconds=$(cat "$device/am.seconds" 2>/dev/null || echo 0.2)
-gc= format=
+gc='' format=''
 while :; do
 	case $1 in
 	-g)
-		[ "$sdk" -ge 27 ] && [ "$shape" != no-g ] || { echo "Error: Unknown option: -g"; exit 255; }
+		if [ "$sdk" -lt 27 ] || [ "$shape" = no-g ]; then
+			echo "Error: Unknown option: -g"
+			exit 255
+		fi
 		gc=yes
 		;;
 	-b)
-		[ "$sdk" -ge 35 ] && [ "$shape" != no-b ] || { echo "Error: Unknown option: -b"; exit 255; }
+		if [ "$sdk" -lt 35 ] || [ "$shape" = no-b ]; then
+			echo "Error: Unknown option: -b"
+			exit 255
+		fi
 		shift
 		format=$1
 		;;
@@ -38,6 +45,7 @@ dump=$device/heap.$pid${format:+.$format}
 
 # As the application writes it, in a session of its own: it goes on whatever becomes of am.
 write() {
+	# shellcheck disable=SC2016 # the inner shell expands it
 	exec setsid sh -c '
 		size=$(stat -c %s "$1")
 		for part in 0 1 2 3; do
@@ -102,6 +110,7 @@ late) # Android 8: am returns at once
 pauses) # its size holds for longer than a look, before it is whole
 	size=$(stat -c %s "$dump")
 	head -c $((size / 2)) "$dump" >"$file"
+	# shellcheck disable=SC2016 # the inner shell expands it
 	setsid sh -c 'sleep 1.6; tail -c +"$3" "$1" >>"$2"' - "$dump" "$file" $((size / 2 + 1)) </dev/null >/dev/null 2>&1 &
 	exit 0
 	;;

@@ -183,7 +183,13 @@ class Device:
                     pass
                 self.finish(stream)
 
-            stream.on_close = lambda: peer.shutdown(socket.SHUT_RDWR)
+            def hang_up():
+                try:
+                    peer.shutdown(socket.SHUT_RDWR)
+                except OSError:  # the peer was first
+                    pass
+
+            stream.on_close = hang_up
             thread = threading.Thread(target=back, daemon=True)
             thread.start()
             try:

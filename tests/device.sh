@@ -12,6 +12,7 @@ free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# shellcheck disable=SC2154 # of lib.sh
 mkdir "$tmp/home" "$tmp/temp"
 HOME=$tmp/home
 TMPDIR=$tmp/temp
@@ -102,6 +103,7 @@ device_make() {
 	tool "$device" dumpsys <<-'END'
 		echo "Applications Memory Usage (in Kilobytes):"
 	END
+	# shellcheck disable=SC2154 # of lib.sh
 	tool "$device" am <"$srcdir/tests/device-am.sh"
 }
 
@@ -112,6 +114,7 @@ device_start() {
 	until_true test -e "$1/port" || { echo "Bail out! the device does not start"; exit 1; }
 	serial=127.0.0.1:$(cat "$1/port")
 	timeout 20 adb connect "$serial" >"$tmp/connect" 2>&1 &
+	# shellcheck disable=SC2016 # the inner shell expands it
 	until_true sh -c 'adb devices | grep -q "^$1.$2"' - "$serial" "$(cat "$1/state")" ||
 		fail "the device is there" "$(cat "$tmp/connect")" "$(adb devices)"
 }

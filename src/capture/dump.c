@@ -54,7 +54,7 @@ static void explain(const struct selection *selection, const struct dump_request
 		say("%s is not debuggable: install a debuggable build of it, or use a device or emulator whose build has ro.debuggable=1",
 		    name);
 	else if (strstr(reason, "Unknown option: -b"))
-		say("this device cannot put pictures into dumps, though from API level %d on it should: --no-pixels leaves them out",
+		say("this device cannot put pictures into dumps, though from API level %d on it should: a dump without takes --no-pixels",
 		    SDK_DUMP_BITMAPS);
 	else if (strstr(reason, "Unknown option: -g"))
 		say("this device cannot collect garbage before a dump, though from API level %d on it should: --no-gc leaves that out",

@@ -63,7 +63,8 @@ int temp_absent(const char *path)
 int temp_open(struct temp *temp, const char *target, bool folder)
 {
 	*temp = (struct temp){ .folder = folder, .target = strdup(target), .undo = -1 };
-	if (!temp->target || asprintf(&temp->path, "%s.XXXXXX", target) < 0)
+	/* It is an argument of programs, which is no option. */
+	if (!temp->target || asprintf(&temp->path, "%s%s.XXXXXX", *target == '-' ? "./" : "", target) < 0)
 		temp->path = NULL;
 	return make(temp);
 }
