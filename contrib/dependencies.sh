@@ -65,8 +65,12 @@ package() {
 	apt:sanitizers) echo libclang-rt-dev ;;
 	dnf:sanitizers | pacman:sanitizers) echo compiler-rt ;;
 	*:python3) echo python3 ;;
+	dnf:sqlite3 | pacman:sqlite3) echo sqlite ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
+	apt:javac) echo default-jdk-headless ;;
+	dnf:javac) echo java-devel ;;
+	pacman:javac) echo jdk-openjdk ;;
 	*) echo "$2" ;;
 	esac
 }

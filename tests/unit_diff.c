@@ -6,6 +6,8 @@
  */
 #include "fixture.h"
 #include "diff/parts.h"
+#include "tree/diff.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -348,6 +350,44 @@ static void test_judge(void **state)
 		assert_int_equal(objects->lists[DIFF_OLD][strings].count, cases[i].changed + names);
 		pair_end(&pair);
 	}
+}
+
+/* A collector packs objects of one size: each then stands where another one stood, but for the first, which went. */
+static void make_packed(struct opened *opened, bool after)
+{
+	struct vm vm;
+	char text[32];
+	vm_init(&vm, VM_JDK9, 8);
+	const uint64_t class = vm_define(&vm, "app/Fixed", vm.object, "number:I"), other = vm_define(&vm, "app/Count", vm.object, "n:I");
+	for (unsigned i = 0; i < 500; i++) {
+		snprintf(text, sizeof text, "text %u", 1000 + i);
+		vm_root(&vm, ROOT_JNI_GLOBAL, vm_string(&vm, text));
+	}
+	vm_root(&vm, ROOT_JNI_GLOBAL, VM_NEW(&vm, other, after ? 70 : 7));
+	for (unsigned i = after; i < 200; i++)
+		vm_root(&vm, ROOT_JNI_GLOBAL, VM_NEW(&vm, class, i));
+	opened_vm(opened, &vm, JVM);
+}
+
+static void test_packed(void **state)
+{
+	struct pair pair;
+	struct object object;
+	(void)state;
+	make_packed(&pair.dumps[DIFF_OLD], false);
+	make_packed(&pair.dumps[DIFF_NEW], true);
+	pair_start(&pair, 1);
+	const struct diff_objects *objects = &pair.diff->objects;
+	const size_t fixed = (size_t)(class_called(pair.diff, "app.Fixed") - pair.diff->classes);
+	assert_true(objects->judgement.by_id);
+	assert_int_equal(objects->by_content, 199);
+	assert_int_equal(objects->changed, 1);
+	assert_int_equal(objects->left[DIFF_NEW].count, 0);
+	assert_int_equal(objects->left[DIFF_OLD].count, 1);
+	assert_int_equal(objects->lists[DIFF_OLD][fixed].count, 1);
+	assert_true(heap_object(pair.diff->heaps[DIFF_OLD], objects->lists[DIFF_OLD][fixed].offsets[0], &object));
+	assert_int_equal(be32(object.data), 0);
+	pair_end(&pair);
 }
 
 /* --- who retains what, by path --- */
@@ -704,6 +744,60 @@ static void test_arrays(void **state)
 	check_arrays("y", 1);
 }
 
+/* --- as files --- */
+
+/* What comes from no listing is answered, or refused, but does no harm. */
+static void try_inodes(struct tree *tree)
+{
+	static const enum kind kinds_tried[] = { KIND_DIFF, KIND_DIFF_FILE, KIND_DIFF_FOLDER, KIND_DIFF_TEXT, KIND_DIFF_LINK };
+	for (unsigned i = 0; i < 3000; i++) {
+		const uint64_t key = next_random(4) ? next_random(UINT64_C(1) << next_random(31)) :
+						      next_random(UINT32_MAX) << 24 | next_random(1 << 24);
+		const uint64_t ino = key << KIND_BITS | kinds_tried[i % 5];
+		struct entries entries = { .most = 20 };
+		struct text text = { 0 };
+		struct stat st;
+		uint64_t found, place;
+		size_t len;
+		tree_getattr(tree, ino, &st);
+		tree_parent(tree, ino, &found);
+		tree_readlink(tree, ino, &text);
+		tree_lookup(tree, ino, "0x0", &found);
+		tree_lookup(tree, ino, "java.lang.String", &found);
+		entries_list(&entries, tree, ino, next_random(8));
+		tree_read(tree, ino, 0, 4096, &text, &place, &len);
+		entries_free(&entries);
+		text_free(&text);
+	}
+}
+
+static void check_tree(const char *old, const char *new)
+{
+	static const struct tree_options options = { .links = true, .graph = { .threads = 2 } };
+	struct opened dumps[DIFF_SIDES];
+	opened_sample(&dumps[DIFF_OLD], old);
+	opened_sample(&dumps[DIFF_NEW], new);
+	struct opened *shown = &dumps[DIFF_NEW];
+	tree_close(shown->tree);
+	dumps[DIFF_OLD].in.base = UINT64_C(1) << 30;
+	const struct tree_source source = { .in = &shown->in, .container = "plain file", .baseline = &dumps[DIFF_OLD].heaps[0] };
+	shown->tree = must(tree_open(&source, &shown->heaps[0], 1, &options));
+	walk_tree(shown, 20000);
+	try_inodes(shown->tree);
+	opened_close(shown);
+	opened_close(&dumps[DIFF_OLD]);
+}
+
+static void test_tree(void **state)
+{
+	static const char *const kinds_shown[] = { "diff-before", "diff-after", "sample", "jvm", "duplicates", "jdk6", "bitmaps-24",
+						   "cycle", "bad-subrecord" };
+	const size_t count = sizeof kinds_shown / sizeof *kinds_shown;
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		check_tree(kinds_shown[i], kinds_shown[(i + 1) % count]);
+}
+
 /* --- trouble --- */
 
 static void nobody(void *context)
@@ -758,7 +852,7 @@ int main(void)
 		cmocka_unit_test(test_tables),	    cmocka_unit_test(test_itself),	  cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_judge),	    cmocka_unit_test(test_paths),	  cmocka_unit_test(test_bitmaps),
 		cmocka_unit_test(test_contents),    cmocka_unit_test(test_arrays),	  cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_cut),	    cmocka_unit_test(test_packed),	  cmocka_unit_test(test_tree),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

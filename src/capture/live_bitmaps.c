@@ -14,7 +14,7 @@
 #define QUALITY 100
 /* What is read at once of a byte[]: over adb each answer costs a round trip. */
 #define CHUNK_BYTES (UINT32_C(1) << 20)
-/* No PNG is larger: eight bytes a pixel (RGBA of 16 bits) and one a line, that do not compress; heads and a colour profile. */
+/* No PNG is larger: eight bytes a pixel (RGBA of 16 bits) and one a line, all incompressible; heads, a colour profile. */
 #define PIXEL_MOST 9
 #define HEADS_MOST (UINT64_C(4) << 20)
 #define PICTURE_MOST (UINT64_C(1) << 30)
@@ -164,7 +164,8 @@ static int load(struct fetch *fetch, const char *signature, uint64_t *class)
 	for (char *slash = name; (slash = strchr(slash, '/'));)
 		*slash = '.';
 	if (jdwp_class_loader(jdwp, fetch->bitmap_class, &loader) || jdwp_class(jdwp, "Ljava/lang/Class;", &call.class, NULL) ||
-	    jdwp_method(jdwp, call.class, "forName", "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;", &call.method) ||
+	    jdwp_method(jdwp, call.class, "forName", "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;",
+			&call.method) ||
 	    jdwp_string(jdwp, name, &string) || jdwp_collectable(jdwp, string, false))
 		return -1;
 	call.arguments[0] = (struct jdwp_value){ 's', string };
