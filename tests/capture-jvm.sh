@@ -3,6 +3,7 @@
 #
 # heapfs-capture --jvm: a VM of this user, of another one, and in namespaces of its own; through jcmd and without it. What
 # was captured is mounted and compared with the VM's own class histogram; nothing is left behind, whatever fails.
+# shellcheck disable=SC2016 # names of classes have a $
 # shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 
