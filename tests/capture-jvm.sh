@@ -25,7 +25,7 @@ vm() {
 	"$@" >"$tmp/$name.out" 2>&1 &
 	vm=$!
 	started="$started $vm"
-	if ! until_true grep -q ready "$tmp/$name.out" && ! until_true grep -q ready "$tmp/$name.out"; then
+	if ! until_true grep -qs ready "$tmp/$name.out" && ! until_true grep -qs ready "$tmp/$name.out"; then
 		fail "$name: a VM runs" "$(cat "$tmp/$name.out")"
 		return 1
 	fi

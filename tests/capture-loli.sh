@@ -298,7 +298,7 @@ else
 	java -Xmx32m "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:$port" -cp "$tmp/classes" Busy \
 		>"$tmp/busy" 2>&1 &
 	started="$started $!"
-	until_true grep -q ready "$tmp/busy"
+	until_true grep -qs ready "$tmp/busy"
 	echo "$port" >"$device/jdwp/6001"
 	tool "$device" am <<-'END'
 		echo "$*" >>"$device/am.args"
