@@ -44,6 +44,12 @@ package() {
 	apt:lib:libpng) echo libpng-dev ;;
 	dnf:lib:libpng) echo libpng-devel ;;
 	pacman:lib:libpng) echo libpng ;;
+	apt:lib:liblz4) echo liblz4-dev ;;
+	dnf:lib:liblz4) echo lz4-devel ;;
+	pacman:lib:liblz4) echo lz4 ;;
+	apt:javac) echo default-jdk-headless ;;
+	dnf:javac) echo java-latest-openjdk-devel ;;
+	pacman:javac) echo jdk-openjdk ;;
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
 	apt:adb) echo adb ;;
@@ -59,8 +65,12 @@ package() {
 	apt:sanitizers) echo libclang-rt-dev ;;
 	dnf:sanitizers | pacman:sanitizers) echo compiler-rt ;;
 	*:python3) echo python3 ;;
+	dnf:sqlite3 | pacman:sqlite3) echo sqlite ;;
 	*:setfattr) echo attr ;;
 	*:file) echo file ;;
+	apt:javac) echo default-jdk-headless ;;
+	dnf:javac) echo java-devel ;;
+	pacman:javac) echo jdk-openjdk ;;
 	*) echo "$2" ;;
 	esac
 }

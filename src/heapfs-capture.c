@@ -21,8 +21,8 @@ static void print_help(FILE *out)
 	      "       heapfs-capture [-s SERIAL] --loli --app PACKAGE -o FILE.loli [--mount DIR]\n"
 	      "       heapfs-capture --jvm PID -o FILE [--gz] [--all] [--mount DIR]\n"
 	      "\n"
-	      "Takes a heap dump, with the pictures that are in it, of an application on an Android\n"
-	      "device, through adb. Without a process it lists those that can be dumped.\n"
+	      "Takes a heap dump, with its pictures, of an application on an Android device, through\n"
+	      "adb. Without a process it lists those that can be dumped.\n"
 	      "\n"
 	      "  -s, --device SERIAL    the device, where there are several\n"
 	      "  -o, --output FILE      what to write, which must not be there yet: an HPROF file, or\n"
@@ -66,9 +66,9 @@ static void print_help(FILE *out)
 	      out);
 }
 
-enum { OPT_MOUNT = 256, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_PIXELS_FOR, OPT_YES,
-       OPT_TIMEOUT, OPT_TRACE_CONFIG, OPT_JVM, OPT_GZ, OPT_ALL, OPT_LOLI, OPT_APP, OPT_SUBPROCESS, OPT_AGENT, OPT_CONFIG,
-       OPT_ATTACH, OPT_DURATION };
+enum { OPT_MOUNT = 256, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_PIXELS_FOR,
+       OPT_YES, OPT_TIMEOUT, OPT_TRACE_CONFIG, OPT_JVM, OPT_GZ, OPT_ALL, OPT_LOLI, OPT_APP, OPT_SUBPROCESS, OPT_AGENT,
+       OPT_CONFIG, OPT_ATTACH, OPT_DURATION };
 
 static const struct option option_list[] = { { "device", required_argument, NULL, 's' },
 					     { "output", required_argument, NULL, 'o' },
@@ -106,8 +106,8 @@ static const struct {
 	int (*capture)(const struct capture_options *options);
 	int goes_with[16];	/* options, up to a 0, beside -o, -q and those that end the program */
 } modes[MODES] = {
-	{ 0, capture_app, { 's', OPT_MOUNT, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES,
-			    OPT_TIMEOUT } },
+	{ 0, capture_app, { 's', OPT_MOUNT, OPT_NO_GC, OPT_FORMAT, OPT_PIXELS, OPT_NO_PIXELS, OPT_PIXELS_TIME, OPT_PIXELS_SIZE,
+			    OPT_YES, OPT_TIMEOUT } },
 	{ OPT_PIXELS_FOR, capture_pixels, { 's', OPT_FORMAT, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES, OPT_TIMEOUT } },
 	{ OPT_TRACE_CONFIG, capture_by_config, { 's', OPT_MOUNT, OPT_PIXELS_TIME, OPT_PIXELS_SIZE, OPT_YES, OPT_TIMEOUT } },
 	{ OPT_JVM, capture_jvm, { OPT_MOUNT, OPT_GZ, OPT_ALL, OPT_TIMEOUT } },

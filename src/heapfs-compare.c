@@ -47,7 +47,7 @@ static void print_help(FILE *out)
 	      "                             the growth as a profile, as LoliProfiler exports it\n"
 	      "  -t, --threshold SIZE       growth up to this is none: bytes, or with K, M or G (0)\n"
 	      "      --table NAME           instead of LoliProfiler's report, or of classes, another table\n"
-	      "                             of diff/: functions, stacks; strings, bitmaps, dominators\n"
+	      "                             of diff/: functions, stacks; info, strings, bitmaps, dominators\n"
 	      "  -s, --skip-root-levels N   leave out so many levels of stacks in LoliProfiler's report\n"
 	      "      --baseline-time MS     compare what a profile held at this time with its end\n"
 	      "      --dump PROFILE         print LoliProfiler's report of what one profile holds\n"
@@ -114,10 +114,10 @@ static int output_close(struct output *output, int rc)
 /* A stream to it, which has a descriptor of its own; closed by stream_close(). */
 static FILE *stream_open(const struct output *output)
 {
-	const int fd = dup(output->fd);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	const int flags = fcntl(output->fd, F_GETFL), fd = dup(output->fd);
+	FILE *out = fd < 0 || (flags & O_ACCMODE) == O_RDONLY ? NULL : fdopen(fd, "w");
 	if (!out) {
-		fail("%s: %s", output->name, strerror(errno));
+		fail("%s: %s", output->name, strerror(fd >= 0 ? EBADF : errno));
 		if (fd >= 0)
 			close(fd);
 	}
@@ -218,7 +218,8 @@ static bool ends_in_loli(const char *path)
 static char *path_of(const struct arguments *arguments, bool profile)
 {
 	char *path = NULL;
-	const int made = arguments->table ? asprintf(&path, "diff/%s.tsv", arguments->table) :
+	const bool info = arguments->table && !strcmp(arguments->table, "info") && !profile;
+	const int made = arguments->table ? asprintf(&path, "diff/%s.%s", arguments->table, info ? "txt" : "tsv") :
 					    asprintf(&path, "diff/%s", profile ? "report.txt" : "classes.tsv");
 	return made < 0 ? NULL : path;
 }
@@ -233,7 +234,7 @@ static int write_table(const struct arguments *arguments, struct exporter *expor
 	if (!rc && arguments->table && (strchr(arguments->table, '/') || export_find(exporter, path, &ino) == ENOENT))
 		rc = fail("--table %s: there is no such table of %s", arguments->table, new->container.loli ?
 			  "native profiles; there are functions, stacks" :
-			  "heap dumps; there are classes, strings, bitmaps, dominators");
+			  "heap dumps; there are info, classes, strings, dominators, and bitmaps of Android's");
 	if (!rc)
 		rc = output_open(&output, arguments->output, new, old);
 	if (!rc)

@@ -25,7 +25,7 @@ vm() {
 	"$@" >"$tmp/$name.out" 2>&1 &
 	vm=$!
 	started="$started $vm"
-	if ! until_true grep -q ready "$tmp/$name.out" && ! until_true grep -q ready "$tmp/$name.out"; then
+	if ! until_true grep -qs ready "$tmp/$name.out" && ! until_true grep -qs ready "$tmp/$name.out"; then
 		fail "$name: a VM runs" "$(cat "$tmp/$name.out")"
 		return 1
 	fi
@@ -85,7 +85,7 @@ is "its rights are those of a new file" "$(stat -c %a "$tmp/out/live.hprof")" "$
 nothing_left "live" "$tmp/out"
 before=$(cksum "$tmp/out/live.hprof")
 run "$capture" -q --jvm "$vm" -o "$tmp/out/live.hprof"
-has "what is there is not overwritten" "$rc $said" "1 " "live.hprof: is there already; it is not overwritten"
+has "what is there is not overwritten" "$rc $said" "1 " "live.hprof: File exists"
 is "and it is as it was" "$(cksum "$tmp/out/live.hprof")" "$before"
 run "$capture" -q --jvm "$vm" -o "$tmp/nowhere/x.hprof"
 has "a folder that is not there" "$rc $said" "1 " "nowhere/x.hprof: No such file or directory"

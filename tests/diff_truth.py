@@ -245,19 +245,24 @@ def field_keys(dump):
     return keys
 
 
-def is_same(dump, one, other_dump, other):
-    return (other is not None and dump.objects[one[0]] is one and dump.group(one) == other_dump.group(other) and
-            one[1] == other[1] and one[3:5] == other[3:5] and dump.text(one) == other_dump.text(other))
+def twin_of(dump, one, other_dump):
+    """What an object may be in the other dump by its id, or None."""
+    other = other_dump.objects.get(one[0])
+    if (other is None or dump.objects[one[0]] is not one or dump.group(one) != other_dump.group(other) or
+            one[1] != other[1] or one[3:5] != other[3:5] or dump.text(one) != other_dump.text(other)):
+        return None
+    return other
 
 
 def without_partner(dumps, by_id):
     keys = [field_keys(dump) for dump in dumps]
     contents = [Contents(dump, keys[1 - side]) for side, dump in enumerate(dumps)]
-    left = [dump.order for dump in dumps]
-    if by_id:
-        left = [[one for one in dump.order
-                 if not is_same(dump, one, dumps[1 - side], dumps[1 - side].objects.get(one[0]))]
-                for side, dump in enumerate(dumps)]
+
+    def is_unchanged(side, one):
+        other = twin_of(dumps[side], one, dumps[1 - side])
+        return other is not None and (one == other or contents[side].whole(one) == contents[1 - side].whole(other))
+
+    left = [[one for one in dump.order if not (by_id and is_unchanged(side, one))] for side, dump in enumerate(dumps)]
     groups = [{dump.group(one) for one in left[side]} for side, dump in enumerate(dumps)]
     both = groups[0] & groups[1]
     counts = [Counter(), Counter()]
@@ -278,7 +283,12 @@ def without_partner(dumps, by_id):
             else:
                 alone.append(one)
         result.append(alone)
-    return result
+    if not by_id:
+        return result
+    new = {id(one) for one in result[1]}
+    changed = [(one, other) for one in result[0] for other in [twin_of(dumps[0], one, dumps[1])] if id(other) in new]
+    gone, come = {id(one) for one, _ in changed}, {id(other) for _, other in changed}
+    return [[one for one in result[0] if id(one) not in gone], [one for one in result[1] if id(one) not in come]]
 
 
 ### What the trees say
@@ -394,7 +404,8 @@ def check_tables(dumps):
     differ("diff/strings.tsv: numbers", list((lines_seen - lines_expected).items())[:5],
            list((lines_expected - lines_seen).items())[:5])
     plain = {raw.decode("utf-16-be"): sums for raw, sums in changed.items()
-             if len(raw) < 2000 and all(0x20 <= unit < 0x7f and unit != 0x5c for unit in struct.unpack(">%dH" % (len(raw) // 2), raw))}
+             if len(raw) < 2000 and all(0x20 <= unit < 0x7f and unit != 0x5c
+                                        for unit in struct.unpack(">%dH" % (len(raw) // 2), raw))}
     by_text = {row[0]: row for row in seen}
     for text, sums in plain.items():
         row = by_text.get(text)

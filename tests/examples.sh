@@ -53,9 +53,38 @@ cd "$tmp/recipes"
 mksample sample app.hprof
 heapfs app.hprof heap
 before=$tests
-sed -n 's/^    //p' "$srcdir/contrib/recipes/README" >recipes
+sed -n '/^## Hundreds/q;s/^    //p' "$srcdir/contrib/recipes/README" >recipes
 run_all recipe recipes
 is "there are twenty recipes, and each prints something" \
 	"$([ "$tests" -ge $((before + 20)) ] && grep -c . expected.* | grep ':0$')" ""
 fusermount3 -u heap
+
+# Hosts are folders here, and ssh goes into them.
+if parallel --version 2>/dev/null | grep -q GNU && command -v sqlite3 >/dev/null; then
+	mkdir -p "$tmp/fleet/bin" "$tmp/fleet/home/.parallel" "$tmp/fleet/at/web-1/dumps" "$tmp/fleet/at/web-2/dumps"
+	cd "$tmp/fleet"
+	: >home/.parallel/will-cite # it asks for that once
+	mksample sample at/web-1/dumps/app-1.hprof
+	mksample leaks-android at/web-1/dumps/app-2.hprof
+	mksample bitmaps-36 at/web-2/dumps/app-3.hprof
+	printf 'web-1\nweb-2\n' >hosts
+	cat >bin/ssh <<-END
+		#!/bin/sh
+		cd "$PWD/at/\$1" && shift && exec sh -c "\$*"
+	END
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH
+	HOME=$PWD/home
+	export PATH HOME
+	before=$tests
+	# Blocks between ``` are shown only.
+	# shellcheck disable=SC2016 # backquotes are meant
+	sed -n '/^## Hundreds/,$p' "$srcdir/contrib/recipes/README" | sed '/^```/,/^```/d' | sed -n 's/^    //p' >recipes
+	run_all fleet recipes
+	is "there are recipes for many dumps" "$([ "$tests" -gt $((before + 8)) ] && echo yes)" yes
+elif [ -n "${CI:-}" ]; then
+	fail "GNU parallel and sqlite3 are there"
+else
+	skip "recipes for many dumps" "no GNU parallel or no sqlite3 here"
+fi
 plan

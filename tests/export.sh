@@ -206,6 +206,14 @@ rm -rf "$tmp/large.hprof" "$tmp/big.hprof" "$tmp/whole" "$tmp/full" "$tmp/TERM" 
 
 ### The same as the mount
 
+case $("$heapfs" --version) in
+*"without libfuse")
+	run "$heapfs" "$dump" "$tmp/mnt"
+	has "built without libfuse, it says so" "$rc $said" "1 " "cannot mount it" "--disable-mount" "use --export"
+	run "$heapfs" --help
+	has "built without libfuse, so does --help" "$rc $(cat "$tmp/stdout")" "0 " "cannot mount."
+	;;
+esac
 if [ "$can_mount" = no ]; then
 	skip "the same as the mount" "nothing can be mounted here"
 	plan
@@ -235,7 +243,7 @@ differing() {
 # tables: the files of --export-all, with time and size, as the mount has them
 tables() {
 	(cd "$mnt" && find . \( -path '*/objects' -o -path '*/instances' -o -path '*/dominators' -o -path '*/callstacks' \
-		-o -path '*/roots' \) -prune -o -type f ! -name 'raw.*' ! -name progress.txt -printf '%p %T@ %s\n') | sort
+		-o -path '*/roots' -o -path '*/diff/new' -o -path '*/diff/removed' \) -prune -o -type f ! -name 'raw.*' ! -name progress.txt -printf '%p %T@ %s\n') | sort
 }
 
 # alike NAME DUMP FILES LINKS [OPTION…]
@@ -243,12 +251,13 @@ alike() {
 	name=$1 of=$2 files=$3 links=$4
 	shift 4
 	mount_dump "$of" "$@" 2>/dev/null || return 0
+	(cd "$mnt" && find . ! -name progress.txt -printf '%y %p\n') >"$tmp/tree"
 	{
-		(cd "$mnt" && find . -type f ! -name progress.txt) | spread "$files"
-		(cd "$mnt" && find . -type f \( -path '*/graph/*' -o -path '*/bitmaps/*' -o -path '*/duplicates/*' -o -path '*/threads/*' \
-			-o -path '*/screenshots/*' -o -path '*/collections/*' \) ! -name progress.txt) | spread "$files"
-		(cd "$mnt" && find . -type l) | spread "$links"
-		(cd "$mnt" && find . -type d) | spread "$links"
+		sed -n 's/^f //p' "$tmp/tree" | spread "$files"
+		grep -E '/(graph|bitmaps|duplicates|threads|screenshots|collections|diff)/' "$tmp/tree" | sed -n 's/^f //p' |
+			spread "$files"
+		sed -n 's/^l //p' "$tmp/tree" | spread "$links"
+		sed -n 's/^d //p' "$tmp/tree" | spread "$links"
 	} | sort -u >"$tmp/paths"
 	is "$name: $(wc -l <"$tmp/paths") files and folders are as in the mount" "$(differing "$of" "$@")" ""
 	rm -rf "$tmp/all"
@@ -266,6 +275,7 @@ alike() {
 for kind in sample jvm agent threads bitmaps-36 equal collections leaks-android cut; do
 	alike "$kind" "$(sample "$kind")" 20 6
 done
+alike "a baseline=" "$(sample bitmaps-36)" 20 6 -o "baseline=$dump"
 alike "from gzip" "$tmp/sample.gz" 4 2
 "$builddir/heapfs-pack" "$dump" -p 1 -o "$tmp/first.pftrace"
 "$builddir/heapfs-pack" "$dump" -p 2 -o "$tmp/second.pftrace"
@@ -275,9 +285,12 @@ alike "a trace, pid=" "$tmp/both.pftrace" 4 2 -o pid=2
 mksample loli 2000 "$tmp/made.loli"
 alike "a profile" "$tmp/made.loli" 20 0
 alike "a profile, time=" "$tmp/made.loli" 4 0 -o time=1000..1999
+mksample loli 2400 "$tmp/later.loli"
+alike "a profile, baseline=" "$tmp/later.loli" 4 2 -o "baseline=$tmp/made.loli"
 if [ -d "$corpus/android" ]; then
 	alike "test-dump" "$corpus/android/test-dump.hprof" 40 10
 	alike "test-dump, mapping=" "$corpus/android/test-dump.hprof" 20 4 -o "mapping=$corpus/android/test-dump.map"
+	alike "test-dump, baseline=" "$corpus/android/test-dump.hprof" 20 6 -o "baseline=$corpus/android/test-dump-base.hprof"
 else
 	skip "real dumps" "none at $corpus"
 fi

@@ -2,6 +2,7 @@
 /*
  * fuzz_container: any bytes as a file, opened for the dumps in it, whose tree is walked. Beyond what the sanitizers see: a
  * file gives dumps or a message, dumps and pictures lie within what was unpacked, and the tree keeps its promises (walk.h).
+ * Then the same file is opened for its pictures alone.
  *
  * Seeds: small traces and heap graphs, and gzip files of tests/mksample's small kinds. Run with -max_len=65536, and with TMPDIR set to a
  * folder in memory, where the file is written to and unpacked.
@@ -9,6 +10,7 @@
 #include "walk.h"
 
 #include "input/container.h"
+#include "input/elsewhere.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +121,29 @@ static void look_at(const struct container *container)
 	}
 }
 
+/* The same file as one of pictures, of which each can be read. */
+static void look_for_pictures(const char *file)
+{
+	const struct elsewhere_options options = { .paths = &file, .path_count = 1, .threads = 1 };
+	struct elsewhere elsewhere;
+	struct elsewhere_file picture;
+	char error[8192] = "";
+	const int rc = elsewhere_open(&elsewhere, &options, error, sizeof error);
+	promise(!rc || *error, "neither pictures nor a message");
+	for (uint32_t i = 0; !rc && i < elsewhere.picture_count; i++) {
+		promise(elsewhere_file_open(&picture, &elsewhere, i) == ELSEWHERE_READABLE, "a picture that cannot be opened");
+		uint8_t *bytes = malloc((size_t)picture.len + 1);
+		promise(bytes, "no memory");
+		if (elsewhere_file_read(&picture, 0, (size_t)picture.len, bytes))
+			sum_of(bytes, picture.len);
+		else
+			promise(elsewhere.pictures[i].packed, "a picture that cannot be read");
+		free(bytes);
+		promise(elsewhere_file_close(&picture), "a picture that was changed");
+	}
+	elsewhere_close(&elsewhere);
+}
+
 static void remove_file(void);
 static char path[4096];
 
@@ -143,6 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		look_at(&container);
 	container_close(&container);
+	look_for_pictures(path);
 	return 0;
 }
 

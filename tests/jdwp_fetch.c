@@ -76,7 +76,7 @@ static void tell(void *context, const struct live_result *so_far)
 int main(int argc, char **argv)
 {
 	struct live_options options = live_defaults;
-	struct run run = { NULL };
+	struct run run = { .nudge = NULL };
 	struct sigaction action = { .sa_handler = on_signal };
 	if (argc < 3)
 		return 2;

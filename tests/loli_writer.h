@@ -27,4 +27,29 @@ void sample_loli_small(struct writer *w);
 /* One of so many records, of some 384 bytes each, as one of a game is; of 0, the small one. */
 int sample_loli(uint64_t records, const char *path);
 
+/*
+ * A profile by what is in it. Stacks are texts, root first, "libgame.so!main();libengine.so!load()": a frame is a library
+ * and a function, "libgame.so!" has a symbol without a name, "libgame.so" has none. Where functions lie, and in other
+ * libraries (named "unknown") frames, can be moved as another build, or run, does.
+ */
+struct loli_made {
+	struct loli_made_record {
+		uint32_t seq, time_ms, size;
+		uint64_t address;
+		const char *stack;	/* NULL: none */
+	} *records;
+	size_t record_count;
+	struct loli_made_free {
+		uint64_t address;
+		uint32_t seq;
+	} *frees;
+	size_t free_count;
+	uint64_t moved, moved_raw;
+};
+void sample_loli_made(struct writer *w, const struct loli_made *made);
+
+/* Two of one program, at other addresses: what is new, has grown, has shrunk, is gone, and what stayed. */
+void sample_loli_before(struct writer *w);
+void sample_loli_after(struct writer *w);
+
 #endif

@@ -10,7 +10,8 @@
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: mksample KIND FILE | mksample big|graph|loli COUNT FILE | mksample pictures COUNT SIDE FILE\n"
+	fprintf(stderr, "usage: mksample KIND FILE | mksample big|graph|loli COUNT FILE | mksample pictures COUNT SIDE FILE |\n"
+			"       mksample loli-before|loli-after FILE\n"
 			"kinds:\n");
 	for (size_t i = 0; i < sample_count; i++)
 		fprintf(stderr, "  %-20s%s\n", samples[i].kind, samples[i].what);
@@ -38,6 +39,11 @@ int main(int argc, char **argv)
 		if (!parse(argv[2], UINT32_MAX, &count) || !parse(argv[3], 16384, &side))
 			return usage();
 		rc = sample_pictures((unsigned)count, (unsigned)side, path);
+	} else if (argc == 3 && (!strcmp(argv[1], "loli-before") || !strcmp(argv[1], "loli-after"))) {
+		struct writer out;
+		(argv[1][5] == 'b' ? sample_loli_before : sample_loli_after)(&out);
+		rc = writer_save(&out, path);
+		writer_free(&out);
 	} else {
 		struct writer out;
 		if (argc != 3 || !sample_make(argv[1], &out))

@@ -243,20 +243,21 @@ rm -r "$beside"
 ### A picture that is written to, cut, replaced or removed while mounted
 
 harm=$tmp/harm
-# harmed NAME MESSAGE COMMAND…: of what is then there no wrong byte is read, and all else is as before
+listing() { find "$mnt/bitmaps" -type f -printf '%P %s\n' | sort; }
+# harmed NAME COMMAND…: of what is then there no wrong byte is read, and all else is as before
 harmed() {
 	what=$1
 	shift
 	rm -rf "$harm"
 	cp -r "$pictures" "$harm"
 	mount_dump "$bare" -o "pixels=none,pixels=$harm" || return 0
-	before=$(ls -l "$mnt/bitmaps" | wc -l)
+	before=$(listing)
 	"$@"
 	check "$what: cannot be read any more" unread "$mnt/bitmaps/0xb400007b3c00a010.png"
 	check "$what: nor a table of its hash" unread "$mnt/bitmaps.tsv"
 	check "$what: others can" cmp "$mnt/bitmaps/0xb400007b3c00a110.jpg" "$pictures/0xb400007b3c00a110.jpg"
 	check "$what: the dump can" cmp "$mnt/raw.hprof" "$bare"
-	is "$what: it is listed as before" "$(ls -l "$mnt/bitmaps" | wc -l)" "$before"
+	is "$what: it is listed as before" "$(listing)" "$before"
 	unmount
 }
 hurt=$harm/0xb400007b3c00a010.png

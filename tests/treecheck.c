@@ -294,13 +294,13 @@ static void check_strangers(int fd, struct entry **order, size_t count)
 		if (*name)
 			expect_no_file(fd, name, order, count);
 	}
-	expect_error("mkdir", mkdirat(fd, "new", 0777), EROFS);
-	expect_error("making a file", openat(fd, "new", O_WRONLY | O_CREAT, 0666), EROFS);
-	expect_error("symlink", symlinkat("target", fd, "new"), EROFS);
+	expect_error("mkdir", mkdirat(fd, "not there yet", 0777), EROFS);
+	expect_error("making a file", openat(fd, "not there yet", O_WRONLY | O_CREAT, 0666), EROFS);
+	expect_error("symlink", symlinkat("target", fd, "not there yet"), EROFS);
 	expect_error("read of a folder", (int)read(fd, name, 1), EISDIR);
 	if (count) {
 		expect_error("unlink", unlinkat(fd, order[0]->name, order[0]->type == DT_DIR ? AT_REMOVEDIR : 0), EROFS);
-		expect_error("rename", renameat(fd, order[0]->name, fd, "new"), EROFS);
+		expect_error("rename", renameat(fd, order[0]->name, fd, "not there yet"), EROFS);
 	}
 }
 
@@ -378,7 +378,7 @@ static void check_file(int folder, const char *name, const struct stat *st)
 	expect_error("access to write", faccessat(folder, name, W_OK, 0), EROFS);
 	expect_error("chmod", fchmodat(folder, name, 0777, 0), EROFS);
 	expect_error("utimes", utimensat(folder, name, NULL, 0), EROFS);
-	expect_error("link", linkat(folder, name, folder, "new", 0), EROFS);
+	expect_error("link", linkat(folder, name, folder, "not there yet", 0), EROFS);
 	expect_error("readlink of a file", (int)readlinkat(folder, name, &c, 1), EINVAL);
 }
 

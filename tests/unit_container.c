@@ -689,7 +689,7 @@ static void many_members(void **state)
 	}
 }
 
-static void put_type(struct writer *graph, uint64_t id, const char *name, uint64_t super)
+static void put_type_of(struct writer *graph, uint64_t id, const char *name, uint64_t super, unsigned fields)
 {
 	struct writer type;
 	writer_init(&type, 4);
@@ -697,7 +697,14 @@ static void put_type(struct writer *graph, uint64_t id, const char *name, uint64
 	put_field(&type, 3, name, strlen(name));
 	if (super)
 		put_number(&type, 5, super);
+	for (unsigned i = 0; i < fields; i++)
+		put_number(&type, 6, i + 1);
 	put_message(graph, 9, &type);
+}
+
+static void put_type(struct writer *graph, uint64_t id, const char *name, uint64_t super)
+{
+	put_type_of(graph, id, name, super, 0);
 }
 
 /* An object of type 1 at the next address, with so many fields that it names itself, and null references. */
@@ -843,6 +850,96 @@ static void graph_addresses(void **state)
 		assert_int_equal(note->count, 1);
 		container_close(&o.container);
 	}
+}
+
+/* How an object is written: as ART does it, or so that it means the same. */
+enum writing { USUAL, BACKWARDS, MORE_BEHIND, NOT_PACKED, WRITINGS };
+
+/* What the objects of same_objects() add up to. */
+struct objects_sum {
+	uint64_t objects, references, sizes, bytes;
+};
+
+/* The nth object: numbers of all lengths; after each hundred the addresses fall. */
+static void put_nth(struct writer *graph, unsigned n, enum writing writing, struct objects_sum *sum)
+{
+	static const uint64_t types[] = { 1, 200, 20000, 70000 };
+	static const uint64_t sizes[] = { 0, 0, 24, 127, 128, 70000, UINT64_C(1) << 40, UINT64_C(1) << 60 };
+	static const uint64_t references[] = { 1, 0, 127, 128, 20000, 3000000, 268435455 };
+	const uint64_t base = n % 3 ? n % 7 * 1000 : 0, type = types[n % 4], size = sizes[n / 4 % 8];
+	struct writer fields[5], object, list;
+	for (unsigned i = 0; i < 5; i++)
+		writer_init(&fields[i], 4);
+	writer_init(&object, 4);
+	writer_init(&list, 4);
+	if (n % 100)
+		put_number(&fields[0], 7, 1 + n % 130);
+	else
+		put_number(&fields[0], 1, (UINT64_C(100) - n / 100) << 16);
+	put_number(&fields[1], 2, type);
+	if (size)
+		put_number(&fields[2], 3, size);
+	if (base)
+		put_number(&fields[3], 6, base);
+	for (unsigned i = 0; i < n % 6; i++) {
+		const uint64_t reference = references[(n + i) % (sizeof references / sizeof *references)];
+		if (writing == NOT_PACKED)
+			put_number(&fields[4], 5, reference);
+		else
+			put_varint(&list, reference);
+		sum->references += reference != 0;
+	}
+	if (list.len)
+		put_message(&fields[4], 5, &list);
+	else
+		writer_free(&list);
+	for (unsigned i = 0; i < 5; i++) {
+		struct writer *field = &fields[writing == BACKWARDS ? 4 - i : i];
+		put_bytes(&object, field->data, field->len);
+		writer_free(field);
+	}
+	if (writing == MORE_BEHIND)
+		put_number(&object, 99, 1);
+	put_message(graph, 2, &object);
+	sum->objects++;
+	if (type == 70000 || size) { /* an array, or not of its class's size, which is 0 */
+		sum->sizes++;
+		sum->bytes += size;
+	}
+}
+
+/* Objects are the same however they are written. The table of their sizes is sorted, even where addresses fall. */
+static void same_objects(void **state)
+{
+	struct opened_container o[WRITINGS];
+	(void)state;
+	for (enum writing writing = USUAL; writing < WRITINGS; writing++) {
+		struct objects_sum sum = { 0 };
+		struct writer graph;
+		writer_init(&graph, 4);
+		put_type(&graph, 1, "A", 0);
+		put_type(&graph, 200, "B", 1);
+		put_type_of(&graph, 20000, "C", 0, 5);
+		put_type(&graph, 70000, "B[]", 0);
+		for (unsigned n = 0; n < 5000; n++)
+			put_nth(&graph, n, writing, &sum);
+		open_graph(&o[writing], &graph);
+		const struct input *in = part_of(&o[writing], 0), *usual = part_of(&o[USUAL], 0);
+		const struct heap_graph *found = o[writing].container.trace.dumps[0].graph;
+		assert_int_equal(found->objects, sum.objects);
+		assert_int_equal(found->references, sum.references);
+		assert_int_equal(found->size_count, sum.sizes);
+		assert_int_equal(in->size, usual->size);
+		assert_memory_equal(in->data, usual->data, in->size);
+		const struct own_size *own = (const void *)(o[writing].container.in.data + found->sizes);
+		for (uint64_t i = 0; i < found->size_count; i++) {
+			assert_true(!i || own[i - 1].id < own[i].id);
+			sum.bytes -= own[i].size;
+		}
+		assert_int_equal(sum.bytes, 0);
+	}
+	for (enum writing writing = USUAL; writing < WRITINGS; writing++)
+		container_close(&o[writing].container);
 }
 
 /* A packet whose packets, with many zeros behind them, are compressed. */
@@ -1169,6 +1266,7 @@ int main(void)
 		cmocka_unit_test(graphs_made_to_do_harm),
 		cmocka_unit_test(alternating_packets),
 		cmocka_unit_test(graph_addresses),
+		cmocka_unit_test(same_objects),
 		cmocka_unit_test(beyond_4_gib),
 		cmocka_unit_test(odd_packets),
 		cmocka_unit_test(no_room),

@@ -3,7 +3,7 @@
  * jdwp: a small client of the Java Debug Wire Protocol: what it takes to call methods in a running application.
  *
  * A connection is a TCP socket to 127.0.0.1, which for an Android application is what `adb forward tcp:0 jdwp:PID` made.
- * Everything has a deadline, and ends within a fifth of a second once *cancel is set (a signal handler may do that).
+ * Everything has a deadline, and fails within a fifth of a second once *cancel is set (a signal handler may do that).
  * What comes is foreign: a packet's length is checked before it is read, memory grows with the bytes that did come, and
  * no field is read past the packet's end.
  *
@@ -71,6 +71,8 @@ struct jdwp {
 	const _Atomic bool *cancel;
 	unsigned command_ms;
 	uint32_t last_id;	/* of the last command that was sent */
+	bool calling;		/* which was a call, and has no answer yet */
+	bool midway;		/* a packet's first bytes were read, its last were not */
 	struct jdwp_event events[JDWP_EVENTS_MOST]; /* that came between replies, the oldest first */
 	unsigned event_count;
 	uint8_t *packet;	/* the packet that came last */
@@ -85,13 +87,11 @@ struct jdwp {
 int jdwp_connect(struct jdwp *jdwp, unsigned port, unsigned connect_ms, unsigned command_ms, const _Atomic bool *cancel);
 
 /*
- * Sends VM.Dispose, if there is still somebody to send it to, also when cancelled, and waits up to two seconds for the answer:
- * then the application runs on and another debugger can come. Closes, and frees. `error`, `code` and `lost` stay.
+ * Sends VM.Dispose, if there is still somebody to send it to, also when cancelled: then the application runs on and another
+ * debugger can come. Waits up to three seconds for a call that is under way, and two for the answer (command_ms, where
+ * that is less). Closes, and frees; `error`, `code` and `lost` stay.
  */
 void jdwp_close(struct jdwp *jdwp);
-
-/* Milliseconds of a clock that only goes forward. */
-int64_t jdwp_now(void);
 
 /* --- classes and their members --- */
 

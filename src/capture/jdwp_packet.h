@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jdwp_packet: what commands are put together with, and replies taken apart. Between jdwp.c and jdwp_commands.c only. */
+/* jdwp_packet: bytes, packets, and what commands are put together with and replies taken apart. Of this client alone. */
 #ifndef HEAPFS_JDWP_PACKET_H
 #define HEAPFS_JDWP_PACKET_H
 
@@ -44,6 +44,21 @@ enum jdwp_command {
  */
 int jdwp_command(struct jdwp *jdwp, enum jdwp_command command, const struct jdwp_out *out, struct jdwp_in *in);
 int jdwp_check(struct jdwp *jdwp, const struct jdwp_in *in);
+/* The same, where another deadline than command_ms holds. */
+int jdwp_command_until(struct jdwp *jdwp, enum jdwp_command command, const struct jdwp_out *out, struct jdwp_in *in,
+		       int64_t deadline);
+/* Only sends it. */
+int jdwp_send(struct jdwp *jdwp, enum jdwp_command command, const struct jdwp_out *out, int64_t deadline);
+/* Waits for the answer to a call that was given up; it is not looked at. */
+void jdwp_finish_call(struct jdwp *jdwp, int64_t deadline);
+
+/* Waits until the socket can be read or written (POLLIN, POLLOUT): 1, 0 after the deadline, -1 with `lost`. */
+int jdwp_wait(struct jdwp *jdwp, short events, int64_t deadline);
+/* The same, where the deadline is an error. */
+int jdwp_wait_or_lose(struct jdwp *jdwp, short events, int64_t deadline);
+/* All of it: 0, or -1. */
+int jdwp_read(struct jdwp *jdwp, uint8_t *data, size_t len, int64_t deadline);
+int jdwp_write(struct jdwp *jdwp, const uint8_t *data, size_t len, int64_t deadline);
 /* The connection is of no more use. Always -1. */
 int jdwp_lose(struct jdwp *jdwp, enum jdwp_lost lost, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -34,24 +34,33 @@ static int call(struct loli_device *device, const char *first, const char *comma
 	return adb_run(&device->selection.adb, &run, arguments, output);
 }
 
+/* On every way out; what may be left is told. */
+static void clean_up(const struct loli_device *device, const char *command)
+{
+	const char *const arguments[] = { "shell", command, NULL };
+	struct output output;
+	char reason[512];
+	if (adb_call(&device->selection.adb, ADB_SOON, arguments, &output))
+		say("%s: something may be left on the device, \"%s\" failed: %s", device->selection.adb.serial, command,
+		    adb_reason(&output, reason, sizeof reason));
+	output_free(&output);
+}
+
 static void undo_device(void *context)
 {
 	struct loli_device *device = context;
 	char command[1024];
-	struct output output;
-	snprintf(command, sizeof command, "rm -f%s%s%s; %s", device->pushed_agent ? " " AGENT : "",
-		 device->pushed_config ? " " CONFIG : "", device->made_smaps ? " " SMAPS : "",
-		 device->debug_app ? "am clear-debug-app >/dev/null 2>&1; true" : "true");
-	const char *const arguments[] = { "shell", command, NULL };
-	if (device->pushed_agent || device->pushed_config || device->made_smaps || device->debug_app) {
-		adb_call(&device->selection.adb, ADB_SOON, arguments, &output);
-		output_free(&output);
+	if (device->pushed_agent || device->pushed_config || device->made_smaps) {
+		snprintf(command, sizeof command, "rm -f%s%s%s", device->pushed_agent ? " " AGENT : "",
+			 device->pushed_config ? " " CONFIG : "", device->made_smaps ? " " SMAPS : "");
+		clean_up(device, command);
 	}
+	if (device->debug_app)
+		clean_up(device, "am clear-debug-app");
 	if (device->library) { /* the process that has loaded it keeps it */
 		snprintf(command, sizeof command, "run-as %s rm -f %s 2>/dev/null || su -c 'rm -f %s'", device->options->app,
 			 device->library, device->library);
-		adb_call(&device->selection.adb, ADB_SOON, arguments, &output);
-		output_free(&output);
+		clean_up(device, command);
 	}
 }
 

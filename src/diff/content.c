@@ -61,7 +61,7 @@ static bool has_plan(const struct class *class)
 }
 
 /* Appends the fields of a class's instances to `fields` unless that is NULL; their number. */
-static uint64_t find_fields(const struct contents *contents, const struct class *class, struct content_field *fields)
+static uint64_t find_fields(const struct comparer *contents, const struct class *class, struct content_field *fields)
 {
 	const struct heap *heap = contents->diff->heaps[contents->side];
 	uint64_t count = 0, base = 0;
@@ -83,7 +83,7 @@ static uint64_t find_fields(const struct contents *contents, const struct class 
 	return count;
 }
 
-static int find_plans(struct contents *contents)
+static int find_plans(struct comparer *contents)
 {
 	const struct heap *heap = contents->diff->heaps[contents->side];
 	/* The objects of a class hold its fields, and each class that is looked at has one. */
@@ -126,7 +126,7 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* Appends the keys of one dump's classes of a name. How many; *classes tells of how many classes. */
-static size_t gather_keys(const struct contents *contents, const struct diff_class *class, uint64_t *keys, size_t *classes)
+static size_t gather_keys(const struct comparer *contents, const struct diff_class *class, uint64_t *keys, size_t *classes)
 {
 	const uint32_t *members = diff_members(contents->diff, class, contents->side);
 	size_t count = 0;
@@ -143,7 +143,7 @@ static size_t gather_keys(const struct contents *contents, const struct diff_cla
 }
 
 /* Keeps of one dump's classes of a name what is among the other dump's keys, and puts it into its order. */
-static void keep_fields(const struct contents *contents, const struct diff_class *class, const uint64_t *keys, size_t count,
+static void keep_fields(const struct comparer *contents, const struct diff_class *class, const uint64_t *keys, size_t count,
 			bool all)
 {
 	const uint32_t *members = diff_members(contents->diff, class, contents->side);
@@ -163,7 +163,7 @@ static void keep_fields(const struct contents *contents, const struct diff_class
 }
 
 /* Leaves out fields that only one of the dumps has; `keys` has room for the fields of all classes. */
-static void share_fields(struct contents contents[DIFF_SIDES], const struct diff_class *class, uint64_t *keys)
+static void share_fields(struct comparer contents[DIFF_SIDES], const struct diff_class *class, uint64_t *keys)
 {
 	size_t classes[DIFF_SIDES];
 	const size_t old = gather_keys(&contents[DIFF_OLD], class, keys, &classes[DIFF_OLD]);
@@ -172,12 +172,12 @@ static void share_fields(struct contents contents[DIFF_SIDES], const struct diff
 	keep_fields(&contents[DIFF_NEW], class, keys, old, !classes[DIFF_OLD]);
 }
 
-int contents_open(struct contents contents[DIFF_SIDES], const struct diff *diff)
+int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff, const _Atomic bool *cancel)
 {
 	uint64_t total = 0;
 	int rc = 0;
 	for (unsigned side = 0; side < DIFF_SIDES; side++)
-		contents[side] = (struct contents){ .diff = diff, .side = (enum diff_side)side };
+		contents[side] = (struct comparer){ .diff = diff, .side = (enum diff_side)side, .cancel = cancel };
 	for (unsigned side = 0; !rc && side < DIFF_SIDES; side++) {
 		rc = find_plans(&contents[side]);
 		for (uint32_t i = 0; !rc && i < diff->heaps[side]->class_count; i++)
@@ -192,7 +192,7 @@ int contents_open(struct contents contents[DIFF_SIDES], const struct diff *diff)
 	return rc;
 }
 
-void contents_close(struct contents contents[DIFF_SIDES])
+void contents_close(struct comparer contents[DIFF_SIDES])
 {
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		free(contents[side].plans);
@@ -226,7 +226,7 @@ static uint64_t value_of(const struct content_field *field, const struct object 
 }
 
 /* Of an object, all but what its references lead to; of texts and elements, so many. */
-static uint64_t flat_content(const struct contents *contents, const struct object *object, uint64_t most)
+static uint64_t flat_content(const struct comparer *contents, const struct object *object, uint64_t most)
 {
 	const struct heap *heap = contents->diff->heaps[contents->side];
 	const uint32_t number = class_number(heap, object->class);
@@ -250,7 +250,7 @@ static uint64_t flat_content(const struct contents *contents, const struct objec
 }
 
 /* What a reference leads to; `near` is the object that was found last. */
-static uint64_t reference_content(const struct contents *contents, uint64_t id, struct object *near)
+static uint64_t reference_content(const struct comparer *contents, uint64_t id, struct object *near)
 {
 	const struct heap *heap = contents->diff->heaps[contents->side];
 	const struct class *class;
@@ -266,14 +266,15 @@ static uint64_t reference_content(const struct contents *contents, uint64_t id, 
 		       CONTENT_ABSENT;
 }
 
-uint64_t content_of(const struct contents *contents, const struct object *object)
+uint64_t content_of(const struct comparer *contents, const struct object *object)
 {
 	const struct heap *heap = contents->diff->heaps[contents->side];
 	const unsigned I = heap->id_width;
 	struct object near = *object;
 	uint64_t hash = flat_content(contents, object, UINT64_MAX);
 	if (object->kind == OBJECT_OBJECT_ARRAY) {
-		for (uint64_t at = 0; at + I <= object->data_len; at += I)
+		for (uint64_t at = 0; at + I <= object->data_len && !atomic_load_explicit(contents->cancel, memory_order_relaxed);
+		     at += I)
 			hash = hash_word(hash, reference_content(contents, read_id(object->data + at, I), &near));
 	} else if (object->kind == OBJECT_INSTANCE && class_number(heap, object->class) != heap->string_class) {
 		const struct content_plan *plan = &contents->plans[class_number(heap, object->class)];

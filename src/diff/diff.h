@@ -20,9 +20,11 @@
  *   - where a process id or at least half of the threads agree: DIFF_SAME_PERCENT of the class ids and of the Strings;
  *   - where nothing tells of the process: DIFF_UNPROVEN_PERCENT of both, and DIFF_THERE_PERCENT of the sampled Strings
  *     are still there.
- * Then two objects of one id are the same one if their classes match, arrays are of one length, and Strings have one
- * text. What is left is matched by content: what a collector has moved. So an object that went, while an equal one came,
- * counts for one that was moved.
+ * Even so a collector may have moved some, and what it packs together stands where others of its class stood. So first
+ * those are matched whose id and content are the same; then what is left by content, which finds what was moved; then what
+ * is still left by id alone: what has changed, but is where it was. Objects of one id are the same only if their classes
+ * match, arrays are of one length, and Strings have one text. An object that went, while an equal one came, counts for one
+ * that was moved.
  *
  * Contents are equal if class, primitive values and references are: a reference's is null, the String's text, or else the
  * class and the primitive values of what it leads to (of a primitive array the elements, of another one the length). Of
@@ -76,7 +78,7 @@ struct diff_list {
 struct diff_objects {
 	struct diff_judgement judgement;
 	struct diff_list *lists[DIFF_SIDES];	/* by number of the class: removed, new */
-	uint64_t by_id, by_content;		/* pairs */
+	uint64_t by_id, by_content, changed;	/* pairs: by id and as they were, by content, by id alone */
 	struct diff_sum left[DIFF_SIDES];	/* all of the lists */
 };
 

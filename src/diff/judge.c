@@ -161,7 +161,7 @@ static void decide(const struct diff *diff, struct diff_judgement *j)
 	const unsigned percent = proven ? DIFF_SAME_PERCENT : DIFF_UNPROVEN_PERCENT;
 	if (old->id_width != new->id_width || old->android != new->android)
 		j->reason = "the dumps are of VMs of another kind";
-	else if (!old->sizes.addresses && !old->sizes.declared)
+	else if (!old->sizes.addresses && !old->sizes.declared && !heap_graph_of(old))
 		j->reason = "the older dump's ids are no addresses";
 	else if (j->pids_known && j->pids[DIFF_OLD] != j->pids[DIFF_NEW])
 		j->reason = "the process ids differ";

@@ -21,10 +21,10 @@ struct singles {
 struct matching {
 	struct diff *diff;
 	const _Atomic bool *cancel;
-	struct contents contents[DIFF_SIDES];
+	struct comparer contents[DIFF_SIDES];
 	uint32_t *order;	/* classes, those of most objects first */
 	_Atomic uint32_t next;	/* in `order`, that nobody has taken */
-	_Atomic uint64_t by_id, by_content;
+	_Atomic uint64_t by_id, by_content, changed;
 	_Atomic int error;
 };
 
@@ -35,30 +35,45 @@ static uint64_t object_count(const struct diff_class *class)
 
 /* --- by id --- */
 
-/* Is the other dump's object of this id the same one? `near` is what was found there last. */
-static bool has_twin(const struct diff *diff, enum diff_side side, const struct object *object, struct object *near)
+/*
+ * The other dump's object that an object may be, by its id: of the same class, arrays of one length, Strings with one text.
+ * `near` is what was found there last.
+ */
+static bool find_twin(const struct diff *diff, enum diff_side side, const struct object *object, struct object *near,
+		      struct object *twin)
 {
 	const enum diff_side other = side == DIFF_OLD ? DIFF_NEW : DIFF_OLD;
 	const struct heap *heap = diff->heaps[side], *other_heap = diff->heaps[other];
-	struct object twin;
 	struct found found;
 	struct string text, other_text;
-	const bool known = near->class ? heap_find_near(other_heap, object->id, near, &twin) :
-					 heap_find(other_heap, object->id, &twin);
+	const bool known = near->class ? heap_find_near(other_heap, object->id, near, twin) :
+					 heap_find(other_heap, object->id, twin);
 	if (!known)
 		return false;
-	*near = twin;
+	*near = *twin;
 	/* Of two objects with one id the first in the file is meant. */
 	if (heap->scan.index.duplicates &&
 	    (!index_find(&heap->scan.index, object->id, &found) || found.offset != object->offset))
 		return false;
-	if (twin.kind != object->kind || twin.type != object->type || twin.length != object->length ||
-	    diff_class_of(diff, other, twin.class) != diff_class_of(diff, side, object->class))
+	if (twin->kind != object->kind || twin->type != object->type || twin->length != object->length ||
+	    diff_class_of(diff, other, twin->class) != diff_class_of(diff, side, object->class))
 		return false;
 	if (class_number(heap, object->class) != heap->string_class)
 		return true;
 	const bool has_text = heap_string(heap, object, &text);
-	return has_text == heap_string(other_heap, &twin, &other_text) && (!has_text || !string_compare(&text, &other_text));
+	return has_text == heap_string(other_heap, twin, &other_text) && (!has_text || !string_compare(&text, &other_text));
+}
+
+/* Is it there where it was, and as it was? Most are, to the last bit. */
+static bool is_unchanged(const struct matching *matching, enum diff_side side, const struct object *object, struct object *near)
+{
+	struct object twin;
+	if (!find_twin(matching->diff, side, object, near, &twin))
+		return false;
+	if (twin.class->id == object->class->id && twin.data_len == object->data_len &&
+	    !memcmp(twin.data, object->data, object->data_len))
+		return true;
+	return content_of(&matching->contents[side], object) == content_of(&matching->contents[!side], &twin);
 }
 
 /* Gathers the objects of one dump that need a partner. */
@@ -81,7 +96,7 @@ static int gather(struct matching *matching, const struct diff_class *class, enu
 				return EIO;
 			if (atomic_load_explicit(matching->cancel, memory_order_relaxed))
 				return ECANCELED;
-			if (by_id && has_twin(diff, side, &object, &near)) {
+			if (by_id && is_unchanged(matching, side, &object, &near)) {
 				pairs++;
 				continue;
 			}
@@ -113,7 +128,7 @@ static int compare_offsets(const void *a, const void *b)
 
 static int find_contents(struct matching *matching, enum diff_side side, const struct singles *singles)
 {
-	const struct contents *contents = &matching->contents[side];
+	const struct comparer *contents = &matching->contents[side];
 	for (size_t i = 0; i < singles->count; i++) {
 		struct object object;
 		if (!heap_object(matching->diff->heaps[side], singles->list[i].offset, &object))
@@ -158,6 +173,52 @@ static void pair(struct matching *matching, struct singles both[DIFF_SIDES])
 	atomic_fetch_add(&matching->by_content, pairs);
 }
 
+/* --- by id again --- */
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct single *x = a, *y = b;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Takes out those that are where they were, but not as they were. Both lists are by offset then. */
+static int pair_changed(struct matching *matching, struct singles both[DIFF_SIDES])
+{
+	struct diff *diff = matching->diff;
+	struct singles *old = &both[DIFF_OLD], *new = &both[DIFF_NEW];
+	struct object near = { .class = NULL };
+	size_t kept = 0;
+	qsort(old->list, old->count, sizeof *old->list, compare_places);
+	qsort(new->list, new->count, sizeof *new->list, compare_places);
+	bool *taken = calloc(new->count, sizeof *taken);
+	if (!taken)
+		return ENOMEM;
+	for (size_t i = 0; i < old->count; i++) {
+		struct object object, twin;
+		const struct single *found = NULL;
+		if (!heap_object(diff->heaps[DIFF_OLD], old->list[i].offset, &object)) {
+			free(taken);
+			return EIO;
+		}
+		if (find_twin(diff, DIFF_OLD, &object, &near, &twin))
+			found = bsearch(&(const struct single){ 0, twin.offset }, new->list, new->count, sizeof *new->list,
+					compare_places);
+		if (found)
+			taken[found - new->list] = true;
+		else
+			old->list[kept++] = old->list[i];
+	}
+	atomic_fetch_add(&matching->changed, old->count - kept);
+	old->count = kept;
+	kept = 0;
+	for (size_t i = 0; i < new->count; i++)
+		if (!taken[i])
+			new->list[kept++] = new->list[i];
+	new->count = kept;
+	free(taken);
+	return 0;
+}
+
 /* --- what is left --- */
 
 static int keep(struct matching *matching, uint32_t number, enum diff_side side, const struct singles *singles)
@@ -196,6 +257,8 @@ static int match_class(struct matching *matching, uint32_t number)
 		if (!rc)
 			pair(matching, both);
 	}
+	if (!rc && both[DIFF_OLD].count && both[DIFF_NEW].count && matching->diff->objects.judgement.by_id)
+		rc = pair_changed(matching, both);
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		if (!rc)
 			rc = keep(matching, number, (enum diff_side)side, &both[side]);
@@ -254,7 +317,7 @@ int diff_objects(void *context, const _Atomic bool *cancel)
 		objects->lists[side] = calloc((size_t)diff->class_count + 1, sizeof *objects->lists[side]);
 	int rc = matching.order && objects->lists[DIFF_OLD] && objects->lists[DIFF_NEW] ? judge(diff, &objects->judgement) : ENOMEM;
 	if (!rc)
-		rc = contents_open(matching.contents, diff);
+		rc = contents_open(matching.contents, diff, cancel);
 	if (!rc) {
 		for (uint32_t i = 0; i < diff->class_count; i++)
 			matching.order[i] = i;
@@ -263,6 +326,7 @@ int diff_objects(void *context, const _Atomic bool *cancel)
 	}
 	objects->by_id = atomic_load(&matching.by_id);
 	objects->by_content = atomic_load(&matching.by_content);
+	objects->changed = atomic_load(&matching.changed);
 	for (unsigned side = 0; !rc && side < DIFF_SIDES; side++)
 		for (uint32_t i = 0; i < diff->class_count; i++) {
 			objects->left[side].count += objects->lists[side][i].count;

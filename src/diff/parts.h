@@ -34,20 +34,21 @@ struct content_field {
 };
 
 /* What is compared of the instances of each class: primitive fields, then references, each by key. */
-struct contents {
+struct comparer {
 	const struct diff *diff;
 	enum diff_side side;
 	struct content_plan {
 		uint32_t first, primitives, references;
 	} *plans;		/* by class number */
 	struct content_field *fields;
+	const _Atomic bool *cancel;
 };
 /* For both sides. 0, ENOMEM or E2BIG. */
-int contents_open(struct contents contents[DIFF_SIDES], const struct diff *diff);
-void contents_close(struct contents contents[DIFF_SIDES]);
+int contents_open(struct comparer contents[DIFF_SIDES], const struct diff *diff, const _Atomic bool *cancel);
+void contents_close(struct comparer contents[DIFF_SIDES]);
 
-/* Equal for equal contents. */
-uint64_t content_of(const struct contents *contents, const struct object *object);
+/* Equal for equal contents; anything once the job is to end. */
+uint64_t content_of(const struct comparer *contents, const struct object *object);
 
 /* --- what the jobs do: objects.c, texts.c, pictures.c, paths.c --- */
 

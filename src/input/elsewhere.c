@@ -292,7 +292,7 @@ int elsewhere_open_beside(struct elsewhere *elsewhere, const char *dump, uid_t o
 	elsewhere->owner = owner;
 	int rc = 0;
 	if (lstat(path, &st)) {
-		if (errno != ENOENT)
+		if (errno != ENOENT && errno != ENAMETOOLONG)
 			notes_add(&elsewhere->notes, unused, NOTE_NO_OFFSET, 0, "%s: %s", path, strerror(errno));
 	} else if (!S_ISDIR(st.st_mode)) {
 		notes_add(&elsewhere->notes, unused, NOTE_NO_OFFSET, 0, "%s is no folder", path);

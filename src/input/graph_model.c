@@ -184,26 +184,34 @@ static void read_roots(struct model *m, const struct proto_field *message)
 	}
 }
 
+static void read_table(struct model *m, const uint8_t *at, const uint8_t *end)
+{
+	struct proto_field field;
+	while (proto_next(&at, end, &field) && !m->failed) {
+		if (field.number == 10 && field.type == PROTO_VARINT)
+			m->graph->heap_bytes_allocated = field.value;
+		if (field.type != PROTO_LEN)
+			continue;
+		if (field.number == 9)
+			read_type(m, &field);
+		else if (field.number == 4)
+			read_name(m, &field);
+		else if (field.number == 7)
+			read_roots(m, &field);
+	}
+}
+
 /* The first pass: everything but objects. */
 static void read_tables(struct model *m)
 {
 	struct heap_graph *graph = m->graph;
 	for (size_t i = 0; i < graph->packets && !m->failed; i++) {
 		uint64_t len;
-		const uint8_t *at = graph->packet(graph->context, i, &len), *end = at ? at + len : NULL;
-		struct proto_field field;
-		while (at && proto_next_past(&at, end, HEAP_GRAPH_OBJECTS, &field) && !m->failed) {
-			if (field.number == 10 && field.type == PROTO_VARINT)
-				graph->heap_bytes_allocated = field.value;
-			if (field.type != PROTO_LEN)
-				continue;
-			if (field.number == 9)
-				read_type(m, &field);
-			else if (field.number == 4)
-				read_name(m, &field);
-			else if (field.number == 7)
-				read_roots(m, &field);
-		}
+		size_t count;
+		const struct graph_span *others = graph->others(graph->context, i, &count);
+		const uint8_t *data = count ? graph->packet(graph->context, i, &len) : NULL;
+		for (size_t j = 0; data && j < count && others[j].offset + others[j].len <= len; j++)
+			read_table(m, data + others[j].offset, data + others[j].offset + others[j].len);
 	}
 }
 

@@ -51,6 +51,7 @@ static void read_rare(struct reader *reader, const uint8_t *start, const uint8_t
 {
 	const uint8_t *data = field->data;
 	uint64_t len = field->len;
+	object->rare = true;
 	if (field->type == PROTO_VARINT && (field->number == 4 || field->number == 5 || field->number == 10)) {
 		/* One of a list that is not packed: the bytes are those that it would have in one. */
 		data = start + 1;

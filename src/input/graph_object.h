@@ -12,6 +12,8 @@
 #include "input/inline.h"
 #include "input/proto.h"
 
+#include <stddef.h>
+
 /* Types of values, by their numbers in HPROF. */
 enum { OBJECT = 2, BOOLEAN = 4, CHAR, FLOAT, DOUBLE, BYTE, SHORT, INT, LONG };
 
@@ -31,12 +33,16 @@ static inline unsigned number_width(unsigned number)
 
 /* An object of the graph. Lists are packed varints. */
 struct object {
-	uint64_t id, type_id, size, base, numbers[NUMBERS];
-	const uint8_t *fields, *references, *internals;
-	uint64_t fields_len, references_len, internals_len;
+	uint64_t id, type_id, size, base;
+	const uint8_t *references;
+	uint64_t references_len;
 	uint64_t slack;		/* bytes behind the references that can be read */
-	unsigned heap, has;	/* a bit for each of `numbers` */
+	unsigned heap;
 	bool relative;		/* the id counts from where the packet starts, which was not known */
+	bool rare;		/* there may be some of what follows */
+	unsigned has;		/* a bit for each of `numbers` */
+	const uint8_t *fields, *internals;
+	uint64_t fields_len, internals_len, numbers[NUMBERS];
 };
 
 /* A thread's means to read objects: where it is in a packet, and room to join lists that come in pieces. */
@@ -73,7 +79,7 @@ ALWAYS_INLINE const uint8_t *read_number(const uint8_t *at, uint64_t *value)
 	return bytes ? at + bytes : NULL;
 }
 
-/* Bytes behind an object that are read, and not taken for anything, where its fields end before it is known that they do. */
+/* Bytes behind an object that may be read before it is seen where its fields end; then they count for nothing. */
 #define AHEAD 40
 
 /*
@@ -102,10 +108,11 @@ ALWAYS_INLINE bool read_usual(const uint8_t *at, const uint8_t *end, struct obje
 	if (*at == LEN_TAG(5)) {
 		len = at[1];
 		list = at + 2;
-		at = list + len;
-	}
-	if (at != end || len >= 0x80)
+		if (len >= 0x80 || end - list != (ptrdiff_t)len)
+			return false;
+	} else if (at != end) {
 		return false;
+	}
 	object->id = delta ? object->id + delta : 0;
 	object->relative = delta && object->relative;
 	object->type_id = type_id;
@@ -130,9 +137,12 @@ ALWAYS_INLINE bool reader_next(struct reader *reader, struct object *object)
 	} else if (!reader_find(reader, &at, &end)) {
 		return false;
 	}
-	object->fields = object->internals = NULL;
-	object->fields_len = object->internals_len = 0;
-	object->has = 0;
+	if (object->rare) { /* of the one before */
+		object->fields = object->internals = NULL;
+		object->fields_len = object->internals_len = 0;
+		object->has = 0;
+		object->rare = false;
+	}
 	object->slack = (uint64_t)(reader->end - end);
 	if (object->slack < AHEAD || !read_usual(at, end, object))
 		reader_object(reader, at, end, object);

@@ -139,8 +139,8 @@ ALWAYS_INLINE void put_instance(struct image *m, const struct type *type, const 
 	p = store(p, 0, 4);
 	p = store(p, type->class_id, width);
 	p = store(p, type->width, 4);
-	const uint64_t lost = object->fields_len ? store_named(m, type, object, p) :
-						   store_references(m, type, object, p, width);
+	const uint64_t lost = object->rare && object->fields_len ? store_named(m, type, object, p) :
+								   store_references(m, type, object, p, width);
 	if (lost)
 		notes_add(m->w->graph->notes, "references of fields that their class does not have", NOTE_NO_OFFSET, 0,
 			  "object 0x%" PRIx64 ", %s", object->id * 8, type->name);
@@ -228,7 +228,7 @@ ALWAYS_INLINE void put_object(struct image *m, const struct object *object, unsi
 			add_size(m, object->id * 8, size);
 		m->totals[shown] += size;
 	}
-	if (object->internals_len)
+	if (object->rare && object->internals_len)
 		put_internals(m, object);
 }
 
@@ -237,6 +237,9 @@ void image_put_packet(struct image *m, struct reader *reader, size_t packet)
 	const struct model *model = &m->w->model;
 	struct object object = { .id = model->starts[packet].id, .heap = model->starts[packet].heap };
 	reader_packet(reader, model->graph, packet);
+	const size_t bytes = (size_t)(reader->end - reader->at);
+	if (m->capacity < bytes) /* it will be some twice as long, and need not grow to that step by step */
+		image_grow(m, bytes);
 	if (model->width == 4) { /* nearly always */
 		while (reader_next(reader, &object))
 			put_object(m, &object, 4);

@@ -64,8 +64,18 @@ static uint32_t count_numbers(const uint8_t *list, uint64_t len)
 	return count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
+/* What few objects have. */
+static void survey_rare(struct surveyor *s, const struct type *type, struct seen *seen, const struct object *object)
+{
+	seen->internals |= object->internals_len > 0;
+	for (unsigned i = 0; object->has && i < NUMBERS; i++)
+		if (object->has & 1u << i && !strcmp(type->name, numbers[i].class))
+			seen->numbers |= (uint8_t)(1u << i);
+	s->named |= !type->element && object->fields_len;
+}
+
 /* The second pass: which objects are classes, and what else only they tell. */
-static inline void survey(struct surveyor *s, const struct object *object)
+ALWAYS_INLINE void survey(struct surveyor *s, const struct object *object)
 {
 	uint64_t *highest = &s->highest[object->relative];
 	if (object->id >> 61 && !object->relative) /* no address */
@@ -76,21 +86,14 @@ static inline void survey(struct surveyor *s, const struct object *object)
 	if (number == NONE)
 		return;
 	const struct type *type = &s->m->types[number];
-	s->sized += object->size || type->element || type->of != NONE;
 	struct seen *seen = &s->seen[number];
+	s->sized += (object->size != 0) | (type->element != 0) | (type->of != NONE);
 	if (type->of != NONE && (object->id || object->relative))
 		see_class(&s->seen[type->of], s->packet, object);
-	seen->internals |= object->internals_len > 0;
-	for (unsigned i = 0; object->has && i < NUMBERS; i++)
-		if (object->has & 1u << i && !strcmp(type->name, numbers[i].class))
-			seen->numbers |= (uint8_t)(1u << i);
-	if (type->element)
-		return;
-	if (object->fields_len) {
-		s->named = true;
-		return;
-	}
-	if (object->references_len <= type->slots) /* and a number takes a byte or more */
+	if (object->rare)
+		survey_rare(s, type, seen, object);
+	/* A number takes a byte or more. */
+	if (object->references_len <= type->slots || type->element || (object->rare && object->fields_len))
 		return;
 	const uint32_t references = count_numbers(object->references, object->references_len);
 	if (references > type->slots && references - type->slots > seen->extra)

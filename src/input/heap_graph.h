@@ -22,6 +22,11 @@
 /* Number of the field of a HeapGraph message that nearly all of it are. */
 #define HEAP_GRAPH_OBJECTS 2
 
+/* Bytes of a packet in which there is something else than objects. */
+struct graph_span {
+	uint64_t offset, len;
+};
+
 /* The size of one object, where it is not its class's. */
 struct own_size {
 	uint64_t id, size;
@@ -33,9 +38,10 @@ struct class_total {
 };
 
 struct heap_graph {
-	/* What is read: `packets` HeapGraph messages, the bytes of each by packet(). */
+	/* What is read: `packets` HeapGraph messages, the bytes of each by packet(), and by others() where to look in them. */
 	size_t packets;
 	const uint8_t *(*packet)(void *context, size_t number, uint64_t *len);
+	const struct graph_span *(*others)(void *context, size_t number, size_t *count);
 	void *context;
 	uint64_t bytes;		/* of all packets */
 	unsigned threads;	/* that may call packet() at once */

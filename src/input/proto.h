@@ -95,13 +95,13 @@ static inline unsigned proto_short(const uint8_t *at, const uint8_t *end, unsign
 	return 2u + at[1];
 }
 
-/* proto_next(), past short messages of a number that is of no interest, and of which there are very many. */
-static inline bool proto_next_past(const uint8_t **at, const uint8_t *end, unsigned number, struct proto_field *field)
+/* Goes past short messages of a number that is of no interest, and of which there are very many. */
+static inline const uint8_t *proto_past(const uint8_t *at, const uint8_t *end, unsigned number)
 {
 	unsigned bytes;
-	while ((bytes = proto_short(*at, end, number)) != 0)
-		*at += bytes;
-	return proto_next(at, end, field);
+	while ((bytes = proto_short(at, end, number)) != 0)
+		at += bytes;
+	return at;
 }
 
 #endif

@@ -27,8 +27,7 @@ enum {
 #define PROCESSES_MOST 65536
 #define SEQUENCE_BITS 17	/* of the table of packet sequences, which is filled by half at most */
 
-/* Makes room for one more item. NULL without memory. */
-static void *add(struct trace_state *state, void *list, size_t count, size_t *capacity, size_t size)
+void *trace_grow(struct trace_state *state, void *list, size_t count, size_t *capacity, size_t size)
 {
 	if (count < *capacity)
 		return list;
@@ -41,15 +40,6 @@ static void *add(struct trace_state *state, void *list, size_t count, size_t *ca
 	*capacity = wanted;
 	return grown;
 }
-
-#define ADD(state, list, count, capacity, ...)                                                                  \
-	do {                                                                                                    \
-		void *grown_ = add(state, (list), (count), &(capacity), sizeof *(list));                        \
-		if (grown_) {                                                                                   \
-			(list) = grown_;                                                                        \
-			(list)[(count)++] = __VA_ARGS__;                                                        \
-		}                                                                                               \
-	} while (0)
 
 /* --- compressed packets --- */
 
@@ -243,55 +233,6 @@ static void read_process(struct trace *trace, const struct source *source, const
 	add_process(trace, source, pid, &name);
 }
 
-/* Packets of a graph have its index, and say whether more will follow. */
-static void read_heap_graph(struct trace *trace, const struct source *source, const struct proto_field *message,
-			    uint32_t sequence)
-{
-	struct trace_state *state = trace->state;
-	const uint8_t *at = message->data, *end = at + message->len;
-	struct proto_field field;
-	uint64_t pid = 0, index = 0, continued = 0;
-	while (proto_next_past(&at, end, HEAP_GRAPH_OBJECTS, &field)) {
-		if (field.type != PROTO_VARINT)
-			continue;
-		pid = field.number == 1 ? field.value : pid;
-		continued = field.number == 5 ? field.value : continued;
-		index = field.number == 6 ? field.value : index;
-	}
-	if (trace->only_pid && (uint32_t)pid != trace->pid) {
-		trace->dumps_of_others++;
-		return;
-	}
-	size_t i = state->graphing_count;
-	while (i-- > 0)
-		if (state->graphings[i].sequence == sequence && !state->graphings[i].finished)
-			break;
-	if (i != SIZE_MAX && state->graphings[i].pid != (uint32_t)pid) {
-		notes_add(trace->notes, "packets of another process inside a heap graph", source->packet, message->len,
-			  "process %" PRIu64, pid);
-		return;
-	}
-	if (i == SIZE_MAX) {
-		if (state->graphing_count == TRACE_DUMPS_MOST) {
-			notes_add(trace->notes, "more heap dumps than can be shown", source->packet, 0, NULL);
-			return;
-		}
-		i = state->graphing_count;
-		ADD(state, state->graphings, state->graphing_count, state->graphing_capacity,
-		    (struct graphing){ .trace = trace, .pid = (uint32_t)pid, .sequence = sequence });
-		if (i == state->graphing_count)
-			return;
-	}
-	struct graphing *g = &state->graphings[i];
-	if (index != g->next) {
-		g->missing_at = g->missing ? g->missing_at : source->packet;
-		g->missing += index > g->next ? index - g->next : 1;
-	}
-	g->next = index + 1;
-	g->finished = !continued;
-	ADD(state, g->packets, g->count, g->capacity, place_of(source, message->data, message->len));
-}
-
 static void read_about(struct trace *trace, const struct source *source, const struct proto_field *message, bool smaps)
 {
 	struct trace_state *state = trace->state;
@@ -383,7 +324,9 @@ static void read_packet(struct trace *trace, const struct source *source, const 
 			read_chunk(trace, source, &field, (uint32_t)sequence, lost);
 			break;
 		case HEAP_GRAPH:
-			read_heap_graph(trace, source, &field, (uint32_t)sequence);
+			trace_add_graph(trace, field.data, &(struct graph_packet){
+				.place = place_of(source, field.data, field.len), .sequence = (uint32_t)sequence,
+				.packet = source->packet });
 			break;
 		case ZSTD_PACKETS:
 			trace->zstd_packets++;
@@ -435,6 +378,7 @@ int trace_open(struct trace *trace)
 	if (!trace->state->sequences)
 		return -1;
 	read_packets(trace, &source, trace->data, trace->len);
+	trace_gather_graphs(trace);
 	if (trace->state->no_memory)
 		return -1;
 	for (size_t i = 0; i < trace->state->gathering_count; i++)
@@ -453,7 +397,7 @@ uint64_t trace_estimate(const struct trace *trace)
 		size += trace->state->pictures[i].data.len;
 	for (size_t i = 0; i < trace->state->graphing_count; i++)
 		for (size_t j = 0; j < trace->state->graphings[i].count; j++) /* HPROF says the same in twice the bytes */
-			size += 2 * trace->state->graphings[i].packets[j].len;
+			size += 2 * trace->state->graph_packets[trace->state->graphings[i].packets[j]].place.len;
 	return size;
 }
 
@@ -476,11 +420,9 @@ void trace_close(struct trace *trace)
 	free(trace->dumps);
 	for (size_t i = 0; state && i < state->gathering_count; i++)
 		free(state->gatherings[i].chunks);
-	for (size_t i = 0; state && i < state->graphing_count; i++)
-		free(state->graphings[i].packets);
 	if (state) {
+		trace_close_graphs(state);
 		free(state->gatherings);
-		free(state->graphings);
 		free(state->art);
 		free(state->smaps);
 		free(state->pictures);

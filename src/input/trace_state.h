@@ -47,11 +47,25 @@ struct gathering {
 	uint64_t dropped_at;	/* offset in the trace */
 };
 
+/* A packet of a heap graph. */
+struct graph_packet {
+	struct place place;
+	uint64_t packet;	/* offset of its packet, or of the compressed one that holds it */
+	uint32_t sequence;
+	/* What it says itself. */
+	uint32_t pid;
+	uint64_t index;
+	struct graph_span *others; /* where it has something else than objects */
+	uint32_t other_count, other_capacity;
+	bool known;		/* was read */
+	bool continued;		/* more packets follow */
+};
+
 /* A heap graph while its packets are gathered. */
 struct graphing {
 	struct trace *trace;
 	uint32_t pid, sequence;
-	struct place *packets;
+	size_t *packets;	/* their numbers */
 	size_t count, capacity;
 	uint64_t next;		/* index that has to come */
 	uint64_t missing, missing_at; /* packets that did not, the first one's place in the trace */
@@ -82,13 +96,16 @@ struct sequence {
 
 struct trace_state {
 	struct gathering *gatherings;
+	struct graph_packet *graph_packets; /* of all graphs */
 	struct graphing *graphings;
 	struct about *art, *smaps;
 	struct found_picture *pictures;
 	struct process *processes;
 	struct sequence *sequences; /* by a hash of their id */
-	size_t gathering_count, graphing_count, art_count, smaps_count, picture_count, process_count, sequence_count;
-	size_t gathering_capacity, graphing_capacity, art_capacity, smaps_capacity, picture_capacity, process_capacity;
+	size_t gathering_count, graph_packet_count, graphing_count, art_count, smaps_count, picture_count, process_count,
+		sequence_count;
+	size_t gathering_capacity, graph_packet_capacity, graphing_capacity, art_capacity, smaps_capacity, picture_capacity,
+		process_capacity;
 	/* What the last compressed packet holds. */
 	uint8_t *inflated;
 	size_t inflated_len, inflated_capacity;
@@ -96,6 +113,17 @@ struct trace_state {
 	uint64_t again, again_most; /* bytes that were inflated again, and that may be; 0: the first time is not over */
 	bool no_memory;
 };
+
+/* Makes room for one more item. NULL without memory. */
+void *trace_grow(struct trace_state *state, void *list, size_t count, size_t *capacity, size_t size);
+#define ADD(state, list, count, capacity, ...)                                                                  \
+	do {                                                                                                    \
+		void *grown_ = trace_grow(state, (list), (count), &(capacity), sizeof *(list));                        \
+		if (grown_) {                                                                                   \
+			(list) = grown_;                                                                        \
+			(list)[(count)++] = __VA_ARGS__;                                                        \
+		}                                                                                               \
+	} while (0)
 
 /* The bytes at a place; those of a compressed packet until the next one is asked for. NULL if they cannot be inflated. */
 const uint8_t *trace_bytes(struct trace *trace, const struct place *place);
@@ -105,6 +133,14 @@ char *trace_text(struct trace *trace, const struct place *place);
 
 /* Notes that they could not be. */
 void trace_note_lost(struct trace *trace, const struct place *place);
+
+/* A packet of a heap graph, of which it is known where it is. */
+void trace_add_graph(struct trace *trace, const uint8_t *data, const struct graph_packet *packet);
+/* Puts the packets of heap graphs together, once all are there. */
+void trace_gather_graphs(struct trace *trace);
+/* Writes a heap graph as a dump. False where the spill took no more, and without memory. */
+bool trace_write_graph(struct trace *trace, struct spill *spill, struct graphing *g, struct trace_dump *dump);
+void trace_close_graphs(struct trace_state *state);
 
 /* Gives a dump what the trace says of its process. False where the spill took no more. */
 bool unpack_process(struct trace *trace, struct spill *spill, struct trace_dump *dump);

@@ -141,43 +141,6 @@ static bool unpack_dump(struct trace *trace, struct spill *spill, struct gatheri
 	return true;
 }
 
-static const uint8_t *graph_packet(void *context, size_t number, uint64_t *len)
-{
-	struct graphing *g = context;
-	const struct place *place = &g->packets[number];
-	const uint8_t *data = trace_bytes(g->trace, place);
-	*len = place->len;
-	if (!data)
-		trace_note_lost(g->trace, place);
-	return data;
-}
-
-static bool write_graph(struct trace *trace, struct spill *spill, struct graphing *g, struct trace_dump *dump)
-{
-	dump->graph = calloc(1, sizeof *dump->graph);
-	if (!dump->graph)
-		return false;
-	*dump->graph = (struct heap_graph){ .packets = g->count, .packet = graph_packet, .context = g, .notes = &dump->notes,
-					    .threads = trace->threads };
-	for (size_t i = 0; i < g->count; i++) {
-		dump->graph->bytes += g->packets[i].len;
-		if (g->packets[i].packed) /* of compressed packets only the last one is there */
-			dump->graph->threads = 1;
-	}
-	if (g->missing)
-		notes_add(trace->notes, "packets of a heap graph are missing", g->missing_at, 0,
-			  "process %" PRIu32 ", %" PRIu64 " packets before this one", g->pid, g->missing);
-	if (!g->finished)
-		notes_add(trace->notes, "a heap graph has no last packet: some of it is missing", NOTE_NO_OFFSET, 0,
-			  "process %" PRIu32, g->pid);
-	if (heap_graph_write(dump->graph, spill, dump->offset))
-		return false;
-	dump->offset = dump->graph->offset;
-	dump->len = dump->graph->len;
-	trace->size = dump->len ? dump->offset + dump->len : trace->size;
-	return !spill->full;
-}
-
 char *trace_text(struct trace *trace, const struct place *place)
 {
 	const uint8_t *data = trace_bytes(trace, place);
@@ -256,7 +219,7 @@ int trace_unpack(struct trace *trace, struct spill *spill)
 		*dump = (struct trace_dump){ .pid = state->graphings[i].pid, .offset = trace->size,
 					     .process = trace_process_name(trace, state->graphings[i].pid) };
 		notes_init(&dump->notes);
-		fits = write_graph(trace, spill, &state->graphings[i], dump);
+		fits = trace_write_graph(trace, spill, &state->graphings[i], dump);
 		if (!fits && !spill->full && !spill->error)
 			return -1; /* no memory */
 	}

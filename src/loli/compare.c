@@ -199,6 +199,8 @@ static bool make_tree(struct loli_comparison *c, enum loli_change change)
 	uint32_t *numbers = calloc(both->node_count, sizeof *numbers);
 	*tree = *both;
 	tree->nodes = NULL;
+	tree->stacks = NULL; /* they are of other nodes */
+	tree->stack_count = 0;
 	if (!numbers)
 		return false;
 	/* First whether a node is wanted, then its number: parents stand before their children. */

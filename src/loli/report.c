@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define LEAST 1024		/* bytes of growth that are told */
+#define DEPTH_MOST 8192	/* keys of a stack take the square of its depth */
 #define DETACHED NUMBER_NONE	/* the parent of a chain that no root leads to */
 
 enum which { ALL, HELD, AT_MOMENT };
@@ -185,7 +186,7 @@ static uint32_t leaf_of(struct built *built, uint32_t stack, uint64_t skip, int6
 	const uint8_t *frames = stack_frames(&built->records, stack, &depth);
 	if (!frames)
 		return NUMBER_NONE;
-	depth = depth > skip ? depth - skip : 0;
+	depth = depth > skip && depth <= DEPTH_MOST ? depth - skip : 0;
 	uint32_t *leaf = &built->stack_leaves[stack];
 	if (!depth)
 		return *leaf = 0;

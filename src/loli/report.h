@@ -9,6 +9,9 @@
  * symbol's, which may be empty, or library!0xaddress where there is none. Names from outside fill empty ones, as they
  * would be filled in LoliProfiler. Freed records are left out of dumps only.
  *
+ * Stacks of more than 8,192 frames are left out, like those that are not there: LoliProfiler's agent takes 126 at most,
+ * and a damaged file could keep one busy for days.
+ *
  * All is in the file's order, so the order in which the records were written decides between equal siblings.
  */
 #ifndef HEAPFS_REPORT_H

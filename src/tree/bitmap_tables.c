@@ -225,11 +225,13 @@ const struct pages_ops duplicate_bitmaps_pages = { .step = TABLE_STEP, .write = 
 static const char native_era[] =
 	"Android 8 to 14 (API 26 to 34) keep pixels in native memory, which a heap dump does not hold.\n"
 	"What you can do:\n"
-	"- Fetch them from the running process, if it still runs: with a debugger attached, Android\n"
-	"  Studio shows a Bitmap that a variable holds (\"View Bitmap\"), or let the debugger call\n"
-	"  Bitmap.compress(CompressFormat.PNG, 100, stream) on it.\n"
-	"- Pictures that were fetched, as files named after native pointers (bitmaps.tsv has them),\n"
-	"  0x7b3c00aa10.png, are shown here: mount with -o pixels=FOLDER.\n"
+	"- Fetch them from the running process, if there still is one and its application can be debugged,\n"
+	"  and mount the dump with them:\n"
+	"  heapfs-capture --pixels-for DUMP -o live.pftrace; heapfs -o pixels=live.pftrace DUMP MOUNTPOINT\n"
+	"- Or with a debugger attached: Android Studio shows a Bitmap that a variable holds (\"View\n"
+	"  Bitmap\"), or let the debugger call Bitmap.compress(CompressFormat.PNG, 100, stream) on it.\n"
+	"  Files named after native pointers (bitmaps.tsv has them), 0x7b3c00aa10.png, are shown here\n"
+	"  with -o pixels=FOLDER.\n"
 	"- On a device with Android 15 (API 35) or later, take the dump with the pictures in it:\n"
 	"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof\n";
 
@@ -237,7 +239,9 @@ static const char dump_data_era[] =
 	"From Android 15 (API 35) on a dump can hold the pictures, but this one was taken without.\n"
 	"Take it again with -b png:\n"
 	"  adb shell am dumpheap -b png <process> /data/local/tmp/heap.hprof\n"
-	"  adb pull /data/local/tmp/heap.hprof\n";
+	"  adb pull /data/local/tmp/heap.hprof\n"
+	"Or, as long as the process still runs, fetch the pictures for this one, and mount it with them:\n"
+	"  heapfs-capture --pixels-for DUMP -o live.pftrace; heapfs -o pixels=live.pftrace DUMP MOUNTPOINT\n";
 
 static const char old_era[] =
 	"Android up to 2.3 (API 10) keeps pixels in native memory, and no tool puts them into a dump.\n"

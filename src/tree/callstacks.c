@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * callstacks/: the merged tree of held records' stacks, root first, for du; and trees of what has changed. It follows the rules of
- * graph/dominators/ (see dominators.c): folders of size 0, a node below which nothing is shown is a file as large
- * as what it holds, others have their own size in self.bin, what is not shown of a folder is together in
- * rest-<n>-allocations.bin, blocks are rounded down once, and all content is NUL bytes.
+ * callstacks/: the merged tree of held records' stacks, root first, for du; and diff/callstacks/, such trees of what has
+ * changed. They follow the rules of graph/dominators/ (see dominators.c): folders of size 0, a node below which nothing
+ * is shown is a file as large as what it holds, others have their own size in self.bin, what is not shown of a folder is
+ * together in rest-<n>-allocations.bin (rest-<n>-stacks.bin), blocks are rounded down once, and all content is NUL bytes.
  */
 #include "tree/profile.h"
 
@@ -113,7 +113,8 @@ static const struct profile_view *view_of(const struct node *node)
 
 struct job *callstack_job(const struct node *node)
 {
-	return tree_number(node) ? profile_changes_job(node) : profile_job(node);
+	const unsigned tree = tree_number(node);
+	return tree == STACK_TREES_FOLDER ? NULL : tree ? profile_changes_job(node) : profile_job(node);
 }
 
 static bool open_holder(const struct node *node, uint32_t number, struct holder *holder)
@@ -160,11 +161,37 @@ static struct node child_node(const struct node *folder, const struct holder *ho
 		       node_make(folder, KIND_CALLSTACK_FILE, file_key(folder, number, WHOLE));
 }
 
+/* What holds the trees of what has changed. */
+static void list_trees(uint64_t from, struct listing *listing)
+{
+	bool more = true;
+	for (uint64_t i = from; i < CHANGES && more; i++) {
+		struct text name = { 0 };
+		text_puts(&name, loli_change_names[i]);
+		more = listing_emit(listing, KIND_CALLSTACK, stack_key((unsigned)i + 1, 0), &name, i + 1);
+		text_free(&name);
+	}
+}
+
+static bool lookup_tree(const struct node *folder, const char *name, struct node *child)
+{
+	for (unsigned i = 0; i < CHANGES; i++)
+		if (!strcmp(loli_change_names[i], name)) {
+			*child = node_make(folder, KIND_CALLSTACK, stack_key(i + 1, 0));
+			return true;
+		}
+	return false;
+}
+
 /* self.bin at position 0, then the children, then the rest. */
 void list_callstacks(const struct node *folder, uint64_t from, struct listing *listing)
 {
 	struct holder holder;
 	struct text name = { 0 };
+	if (tree_number(folder) == STACK_TREES_FOLDER) {
+		list_trees(from, listing);
+		return;
+	}
 	bool more = holder_of(folder, &holder);
 	if (more && !from && holder.number) {
 		text_puts(&name, "self.bin");
@@ -197,6 +224,8 @@ bool lookup_callstack(const struct node *folder, const char *name, struct node *
 	struct holder holder;
 	struct text text = { 0 };
 	bool found = false;
+	if (tree_number(folder) == STACK_TREES_FOLDER)
+		return lookup_tree(folder, name, child);
 	if (!holder_of(folder, &holder))
 		return false;
 	if (holder.number && !strcmp(name, "self.bin")) {
@@ -225,10 +254,14 @@ bool up_callstack(const struct node *folder, struct node *parent)
 {
 	const unsigned tree = tree_number(folder);
 	struct holder holder;
+	if (tree == STACK_TREES_FOLDER) {
+		*parent = node_make(folder, KIND_PROFILE_DIFF, 0);
+		return true;
+	}
 	if (!holder_of(folder, &holder) || (!holder.number && !tree))
 		return false;
 	const uint32_t above = holder.number ? holder.node->parent : 0;
-	*parent = !holder.number  ? node_make(folder, KIND_PROFILE_DIFF, DIFF_CALLSTACKS) :
+	*parent = !holder.number  ? node_make(folder, KIND_CALLSTACK, stack_key(STACK_TREES_FOLDER, 0)) :
 		  above || tree	  ? node_make(folder, KIND_CALLSTACK, stack_key(tree, above)) :
 				    node_make(folder, KIND_CALLSTACKS, 0);
 	return true;

@@ -101,6 +101,11 @@ struct job *diff_file_job(const struct node *node)
 	}
 }
 
+bool is_diff_key(enum kind kind, uint64_t key)
+{
+	return kind == KIND_DIFF ? !key : kind != KIND_DIFF_FILE || key < DIFF_FILES;
+}
+
 struct job *diff_folder_job(const struct node *node)
 {
 	return &node->tree->diff->diff->objects_job;

@@ -123,7 +123,7 @@ static void put_total(struct text *text, const char *key, const struct diff_sum 
 
 static void put_judgement(struct text *text, const struct diff_judgement *judgement)
 {
-	text_printf(text, "matched by: %s\n", judgement->by_id ? "id, what was moved by content" : "content");
+	text_printf(text, "matched by: %s\n", judgement->by_id ? "id and content" : "content");
 	text_printf(text, "because: %s\n", judgement->reason);
 	if (judgement->pids_known)
 		text_printf(text, "process ids: %" PRIu64 " before, %" PRIu64 " after\n", judgement->pids[DIFF_OLD],
@@ -153,8 +153,9 @@ static void put_info(const struct diff *diff, struct text *text)
 	put_total(text, "after", &sums[DIFF_NEW]);
 	text_printf(text, "growth: %" PRId64 " objects, %" PRId64 " bytes\n", diff_growth(sums[DIFF_OLD].count, sums[DIFF_NEW].count),
 		    diff_growth(sums[DIFF_OLD].bytes, sums[DIFF_NEW].bytes));
-	text_printf(text, "the same by id: %" PRIu64 "\nthe same by content: %" PRIu64 "\n", diff->objects.by_id,
+	text_printf(text, "the same by id and content: %" PRIu64 "\nthe same by content: %" PRIu64 "\n", diff->objects.by_id,
 		    diff->objects.by_content);
+	text_printf(text, "the same by id, changed: %" PRIu64 "\n", diff->objects.changed);
 	put_total(text, "new", &diff->objects.left[DIFF_NEW]);
 	put_total(text, "removed", &diff->objects.left[DIFF_OLD]);
 	text_printf(text, "class names only before: %" PRIu64 "\nclass names only after: %" PRIu64 "\n", only[DIFF_OLD],

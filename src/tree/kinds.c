@@ -189,7 +189,7 @@ const struct kind_row kinds[KIND_COUNT] = {
 	/* A native profile. The root lists its tables, whose key is their number; that of what is of a call stack is a
 	   node's number, of its files with what they are. */
 	[KIND_PROFILE_RAW] = { FILE_, KEY_PROFILE, "raw.loli", KIND_ROOT, has_profile, .bytes = profile_raw_bytes },
-	[KIND_PROFILE_TABLE] = { FILE_, KEY_PROFILE, .pages = &profile_pages, .job = profile_job },
+	[KIND_PROFILE_TABLE] = { FILE_, KEY_PROFILE, .pages = &profile_pages, .job = profile_table_job },
 	[KIND_CALLSTACKS] = { FOLDER, KEY_PROFILE, "callstacks", KIND_ROOT, has_profile, .list = list_callstacks,
 			      .lookup = lookup_callstack, .room = callstack_room, .job = profile_job },
 	[KIND_CALLSTACK] = { FOLDER, KEY_PROFILE, .list = list_callstacks, .lookup = lookup_callstack, .up = up_callstack,
@@ -206,7 +206,6 @@ const struct kind_row kinds[KIND_COUNT] = {
 	[KIND_DIFF_TEXT] = { FILE_, KEY_OFFSET, .pages = &object_pages },
 	[KIND_DIFF_LINK] = { LINK, KEY_OFFSET, .target = target_diff_link },
 	[KIND_PROFILE_DIFF] = { FOLDER, KEY_PROFILE, "diff", KIND_ROOT, has_profile_baseline, .list = list_profile_diff,
-				.lookup = lookup_profile_diff, .up = up_profile_diff },
-	[KIND_PROFILE_DIFF_FILE] = { FILE_, KEY_PROFILE, .pages = &profile_diff_pages, .job = profile_diff_job },
+				.lookup = lookup_profile_diff },
 	[KIND_SCREENSHOT] = { FILE_, KEY_PROFILE, .bytes = screenshot_bytes, .job = profile_job },
 };

@@ -150,7 +150,6 @@ enum kind {
 	KIND_DIFF_TEXT,
 	KIND_DIFF_LINK,
 	KIND_PROFILE_DIFF,
-	KIND_PROFILE_DIFF_FILE,
 	KIND_COUNT
 };
 #define KIND_BITS 7
@@ -382,6 +381,8 @@ bool lookup_diff(const struct node *folder, const char *name, struct node *child
 void list_diff_folder(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_diff_folder(const struct node *folder, const char *name, struct node *child);
 bool up_diff_folder(const struct node *folder, struct node *parent);
+/* Is it a key of this kind? Of folders, what there is of is known only when they are looked into. */
+bool is_diff_key(enum kind kind, uint64_t key);
 bool target_diff_link(const struct node *link, struct text *text);
 
 /* diff_tables.c */
@@ -499,15 +500,13 @@ void put_profile_info(const struct node *node, struct text *text);
 
 /* profile_tables.c */
 extern const struct pages_ops profile_pages;
+struct job *profile_table_job(const struct node *node);
 
 /* profile_diff.c */
-#define DIFF_CALLSTACKS 1	/* the key of diff/callstacks/ */
-extern const struct pages_ops profile_diff_pages;
 bool has_profile_baseline(const struct node *node);
-struct job *profile_diff_job(const struct node *node), *profile_changes_job(const struct node *node);
+struct job *profile_changes_job(const struct node *node);
 void list_profile_diff(const struct node *folder, uint64_t from, struct listing *listing);
 bool lookup_profile_diff(const struct node *folder, const char *name, struct node *child);
-bool up_profile_diff(const struct node *folder, struct node *parent);
 
 /* callstacks.c */
 struct job *callstack_job(const struct node *node);

@@ -76,8 +76,18 @@ void profile_diff_init(struct tree *tree);
 void profile_diff_cancel(struct tree *tree), profile_diff_join(struct tree *tree), profile_diff_close(struct tree *tree);
 void put_baseline_info(const struct tree *tree, struct text *text);
 
-/* callstacks/ and the trees of diff/callstacks/, as a key says: 0, or what they are of and 1, then a node. */
+/* Files of diff/ are tables as well, their keys from here on. */
+#define PROFILE_DIFF_TABLES 64
+struct job *profile_diff_job(const struct node *node);
+uint64_t profile_diff_pieces(const struct node *node);
+void profile_diff_write(const struct node *node, uint64_t first, struct pages *pages);
+
+/*
+ * The key of a node of callstacks/, whose tree is number 0, and of the trees in diff/callstacks/: what they are of, and 1. The
+ * number behind those is that of the folder that they are in.
+ */
 #define STACK_TREE_BITS 32
+#define STACK_TREES_FOLDER (CHANGES + 1)
 static inline uint64_t stack_key(unsigned tree, uint32_t node)
 {
 	return (uint64_t)tree << STACK_TREE_BITS | node;

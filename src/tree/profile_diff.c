@@ -10,32 +10,28 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { REPORT, FUNCTIONS, STACKS, FILES };
+/* Keys. */
+enum { REPORT = PROFILE_DIFF_TABLES, FUNCTIONS, STACKS, FILES_END };
+#define FILES (FILES_END - PROFILE_DIFF_TABLES)
 
 static const char *const file_names[FILES] = { "report.txt", "functions.tsv", "stacks.tsv" };
-static const char callstacks_name[] = "callstacks";
 
 bool has_profile_baseline(const struct node *node)
 {
 	return node->tree->source.profile && (node->tree->source.baseline_profile || node->tree->options.since_given);
 }
 
-/* --- the folders --- */
+/* --- the folder --- */
 
-/* Entry `i` of diff/, or of diff/callstacks/; false behind the last. */
+/* Entry `i` of diff/; false behind the last. */
 static bool entry_of(const struct node *folder, uint64_t i, const char **name, struct node *child)
 {
-	if (folder->key == DIFF_CALLSTACKS) {
-		if (i >= CHANGES)
-			return false;
-		*name = loli_change_names[i];
-		*child = node_make(folder, KIND_CALLSTACK, stack_key((unsigned)i + 1, 0));
-	} else if (i < FILES) {
+	if (i < FILES) {
 		*name = file_names[i];
-		*child = node_make(folder, KIND_PROFILE_DIFF_FILE, i);
+		*child = node_make(folder, KIND_PROFILE_TABLE, PROFILE_DIFF_TABLES + i);
 	} else {
-		*name = callstacks_name;
-		*child = node_make(folder, KIND_PROFILE_DIFF, DIFF_CALLSTACKS);
+		*name = "callstacks";
+		*child = node_make(folder, KIND_CALLSTACK, stack_key(STACK_TREES_FOLDER, 0));
 	}
 	return i <= FILES;
 }
@@ -59,12 +55,6 @@ bool lookup_profile_diff(const struct node *folder, const char *wanted, struct n
 		if (!strcmp(name, wanted))
 			return true;
 	return false;
-}
-
-bool up_profile_diff(const struct node *folder, struct node *parent)
-{
-	*parent = folder->key ? node_make(folder, KIND_PROFILE_DIFF, 0) : node_make(folder, KIND_ROOT, 0);
-	return folder->key <= DIFF_CALLSTACKS;
 }
 
 /* --- what they are made from --- */
@@ -236,10 +226,8 @@ void profile_diff_close(struct tree *tree)
 #define BOTH_HEAD(what) what "before_bytes\t" what "after_bytes\t" what "delta_bytes\t" what "before_count\t" what \
 	"after_count\t" what "delta_count\t"
 
-static const char *const heads[FILES] = {
-	[FUNCTIONS] = BOTH_HEAD("") BOTH_HEAD("total_") "change\tlibrary\tfunction\n",
-	[STACKS] = BOTH_HEAD("") "change\tdepth\tstack\n",
-};
+static const char functions_head[] = BOTH_HEAD("") BOTH_HEAD("total_") "change\tlibrary\tfunction\n";
+static const char stacks_head[] = BOTH_HEAD("") "change\tdepth\tstack\n";
 
 static void put_both(struct text *text, const struct loli_both *both)
 {
@@ -281,21 +269,21 @@ static void put_stack_row(struct pages *pages, const struct profile_changes *cha
 }
 
 /* Pieces of a file: its head, and its rows. */
-static uint64_t count_pieces(const struct node *node)
+uint64_t profile_diff_pieces(const struct node *node)
 {
 	if (node->key == REPORT) {
 		const struct report *report = profile_report(node);
 		return report ? report->line_count + 1 : 0;
 	}
-	const struct profile_changes *changes = node->key < FILES ? profile_changes(node) : NULL;
+	const struct profile_changes *changes = node->key < FILES_END ? profile_changes(node) : NULL;
 	return !changes			? 0 :
 	       node->key == FUNCTIONS ? changes->comparison->function_rows + 1 :
 					changes->comparison->stack_rows + 1;
 }
 
-static void write_file(const struct node *node, uint64_t first, struct pages *pages)
+void profile_diff_write(const struct node *node, uint64_t first, struct pages *pages)
 {
-	const uint64_t count = count_pieces(node);
+	const uint64_t count = profile_diff_pieces(node);
 	const struct report *report = node->key == REPORT ? profile_report(node) : NULL;
 	const struct profile_changes *changes = node->key == REPORT ? NULL : profile_changes(node);
 	if (!count)
@@ -304,7 +292,7 @@ static void write_file(const struct node *node, uint64_t first, struct pages *pa
 		if (report)
 			put_report(&pages->text, report, i);
 		else if (!i)
-			text_puts(&pages->text, heads[node->key]);
+			text_puts(&pages->text, node->key == FUNCTIONS ? functions_head : stacks_head);
 		else if (node->key == FUNCTIONS)
 			put_function_row(&pages->text, changes, i - 1);
 		else
@@ -313,8 +301,6 @@ static void write_file(const struct node *node, uint64_t first, struct pages *pa
 			return;
 	}
 }
-
-const struct pages_ops profile_diff_pages = { .step = 64, .write = write_file, .pieces = count_pieces };
 
 /* --- info.txt --- */
 

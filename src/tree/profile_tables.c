@@ -279,6 +279,10 @@ static void put_head(struct text *text, const struct loli_sums *sums, uint64_t t
  */
 static void write_table(const struct node *node, uint64_t first, struct pages *pages)
 {
+	if (node->key >= PROFILE_DIFF_TABLES) {
+		profile_diff_write(node, first, pages);
+		return;
+	}
 	const struct profile_view *view = node->key < TABLES ? profile_view(node) : NULL;
 	const uint64_t count = view ? rows_of(view->sums, node->key) : 0;
 	if (node->key >= TABLES)
@@ -295,8 +299,15 @@ static void write_table(const struct node *node, uint64_t first, struct pages *p
 
 static uint64_t count_pieces(const struct node *node)
 {
+	if (node->key >= PROFILE_DIFF_TABLES)
+		return profile_diff_pieces(node);
 	const struct profile_view *view = node->key < TABLES ? profile_view(node) : NULL;
 	return view ? rows_of(view->sums, node->key) + 1 : 0;
 }
 
 const struct pages_ops profile_pages = { .step = 64, .write = write_table, .pieces = count_pieces };
+
+struct job *profile_table_job(const struct node *node)
+{
+	return node->key < PROFILE_DIFF_TABLES ? profile_job(node) : profile_diff_job(node);
+}

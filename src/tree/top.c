@@ -129,6 +129,9 @@ static void write_readme(const struct node *node, uint64_t first, struct pages *
 	if (node->tree->dump_count > 1)
 		text_printf(&pages->text, "This file holds %u heap dumps; what follows is in each of the folders dump-*.\n\n",
 			    node->tree->dump_count);
+	if (node->tree->baseline)
+		text_puts(&pages->text, "diff/ has what has changed since the baseline: info.txt says how the two were compared,\n"
+					"classes.tsv what grew, new/ and removed/ have the objects.\n\n");
 	if (node->tree->source.profile)
 		put_profile_readme(&pages->text);
 	else

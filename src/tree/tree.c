@@ -75,7 +75,8 @@ static int node_from_ino(struct tree *tree, uint64_t ino, struct node *node)
 	}
 	const struct tree_dump *dump = dump_of_key(tree, kinds[kind].key, key);
 	/* Of the baseline only what diff/removed/ shows has a place in the tree. */
-	if (!dump || (dump == tree->baseline) != (kind == KIND_DIFF_TEXT) || (kind == KIND_DIFF_LINK && !tree->baseline))
+	if (!dump || (dump == tree->baseline) != (kind == KIND_DIFF_TEXT) || (kind == KIND_DIFF_LINK && !tree->baseline) ||
+	    (kinds[kind].key == KEY_DIFF && !is_diff_key((enum kind)kind, key)))
 		return ESTALE;
 	*node = (struct node){ tree, dump->heap, key, (enum kind)kind };
 	if (kinds[kind].key == KEY_OFFSET)

@@ -24,9 +24,10 @@ final class Host {
 
 		void write(String folder) throws Exception {
 			for (Bitmap bitmap : list)
-				try (FileOutputStream stream = new FileOutputStream(folder + "/" + bitmap.name())) {
-					bitmap.write(stream);
-				}
+				if (bitmap.isDrawable())
+					try (FileOutputStream stream = new FileOutputStream(folder + "/" + bitmap.name())) {
+						bitmap.write(stream);
+					}
 		}
 	}
 

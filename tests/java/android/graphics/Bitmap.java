@@ -10,8 +10,9 @@ import javax.imageio.ImageIO;
  * Stands in for Android's class of this name in a Java virtual machine: the fields and the method that a debugger uses,
  * and a real PNG. What it does is told by its kind:
  * usual, noise (does not compress), recycled, nothing (no native bitmap), throws, refuses (compress() returns false),
- * wrong (another size), text (no PNG), cut (the PNG's end is missing), slow (sleeps for -Dsleep ms), locked (another thread
- * must run first), halts (ends the virtual machine).
+ * wrong (another size), prose (no PNG), cut (the PNG's end is missing), slow (sleeps for -Dsleep ms), locked (another thread
+ * must run first), dies (the process is killed; exit() inside of
+ * a debugger's call never returns).
  */
 public final class Bitmap {
 	public enum CompressFormat {
@@ -57,6 +58,10 @@ public final class Bitmap {
 		ImageIO.write(image(mWidth, mHeight, kind.equals("noise")), "png", stream);
 	}
 
+	public boolean isDrawable() {
+		return mWidth > 0 && mHeight > 0;
+	}
+
 	public String name() {
 		return String.format("0x%x.png", mNativePtr);
 	}
@@ -72,7 +77,7 @@ public final class Bitmap {
 		case "wrong":
 			ImageIO.write(image(mWidth + 1, mHeight, false), "png", stream);
 			return true;
-		case "text":
+		case "prose":
 			stream.write("no picture".getBytes());
 			return true;
 		case "cut":
@@ -86,8 +91,8 @@ public final class Bitmap {
 		case "locked":
 			Lock.pass();
 			break;
-		case "halts":
-			Runtime.getRuntime().halt(3);
+		case "dies":
+			new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start().waitFor();
 		}
 		write(stream);
 		return true;
@@ -99,7 +104,7 @@ public final class Bitmap {
 	 */
 	private static final class Lock {
 		private static final Object lock = new Object(), bell = new Object();
-		private static boolean held, wanted;
+		private static boolean held, wanted, passed;
 
 		static {
 			final Thread thread = new Thread(Lock::hold, "render");
@@ -119,6 +124,11 @@ public final class Bitmap {
 							wanted = held = false;
 						}
 					}
+					synchronized (bell) {
+						while (!passed)
+							bell.wait();
+						passed = false;
+					}
 				}
 			} catch (InterruptedException e) {
 				throw new IllegalStateException(e);
@@ -133,6 +143,10 @@ public final class Bitmap {
 				bell.notifyAll();
 			}
 			synchronized (lock) {
+				synchronized (bell) {
+					passed = true;
+					bell.notifyAll();
+				}
 			}
 		}
 	}
