@@ -404,7 +404,8 @@ def check_tables(dumps):
     differ("diff/strings.tsv: numbers", list((lines_seen - lines_expected).items())[:5],
            list((lines_expected - lines_seen).items())[:5])
     plain = {raw.decode("utf-16-be"): sums for raw, sums in changed.items()
-             if len(raw) < 2000 and all(0x20 <= unit < 0x7f and unit != 0x5c for unit in struct.unpack(">%dH" % (len(raw) // 2), raw))}
+             if len(raw) < 2000 and all(0x20 <= unit < 0x7f and unit != 0x5c
+                                        for unit in struct.unpack(">%dH" % (len(raw) // 2), raw))}
     by_text = {row[0]: row for row in seen}
     for text, sums in plain.items():
         row = by_text.get(text)

@@ -27,6 +27,11 @@ lines_of() {
 	tr '\t' '|' <"$mnt/diff/$1.tsv"
 }
 
+# names_in FOLDER: in one line
+names_in() {
+	find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' '
+}
+
 # number_in FOLDER: of links or files, however they are split
 number_in() {
 	find "$mnt/diff/$1" ! -type d | wc -l
@@ -83,7 +88,7 @@ java.lang.Object[]|2|2|0|248|264|16
 app.Early|1|0|-1|16|0|-16"
 
 if mount_dump "$after" -o "baseline=$before"; then
-	is "one process: files" "$(ls "$mnt/diff" | tr '\n' ' ')" "classes.tsv dominators.tsv info.txt new removed strings.tsv "
+	is "one process: files" "$(names_in "$mnt/diff")" "classes.tsv dominators.tsv info.txt new removed strings.tsv "
 	is "one process: classes.tsv" "$(lines_of classes)" "class|$head
 $grown"
 	is "one process: strings.tsv" "$(lines_of strings)" "text|$head
@@ -99,14 +104,15 @@ java.lang.String > byte[]|102|106|4|2448|2544|96"
 	is "one process: threads" "$(in_diff 'threads in both')" "2, at the same address: 2"
 	is "one process: totals" "$(in_diff growth), new $(in_diff new), removed $(in_diff removed)" \
 		"15 objects, 400 bytes, new 27 objects, 720 bytes, removed 12 objects, 320 bytes"
-	is "one process: new/" "$(ls "$mnt/diff/new" | tr '\n' ' ')" "app.Late app.Row app.Tag byte[] java.lang.Object[] java.lang.String "
-	is "one process: removed/" "$(ls "$mnt/diff/removed" | tr '\n' ' ')" \
+	is "one process: new/" "$(names_in "$mnt/diff/new")" "app.Late app.Row app.Tag byte[] java.lang.Object[] java.lang.String "
+	is "one process: removed/" "$(names_in "$mnt/diff/removed")" \
 		"app.Early app.Row app.Tag byte[] java.lang.Object[] java.lang.String "
 	is "one process: new rows" "$(cat "$mnt"/diff/new/app.Row/*/object.txt | sed -n 's/^number: int = //p' | tr '\n' ' ')" \
 		"40 41 42 43 44 45 46 47 48 49 "
 	is "one process: removed rows" "$(cat "$mnt"/diff/removed/app.Row/*.txt | sed -n 's/^number: int = //p' | tr '\n' ' ')" \
 		"0 1 2 3 4 "
-	row=$(ls "$mnt/diff/removed/app.Row" | head -n 1)
+	row=$(names_in "$mnt/diff/removed/app.Row")
+	row=${row%% *}
 	is "one process: what is still there is not new" "$(ls "$mnt/diff/new/app.Row/${row%.txt}" 2>/dev/null)" ""
 	if mount_older "$before"; then
 		is "one process: a removed object is told as the baseline tells it" "$(cat "$mnt/diff/removed/app.Row/$row")" \
@@ -125,7 +131,7 @@ if mount_dump "$other" -o "baseline=$before"; then
 	is "another process: classes.tsv" "$(lines_of classes)" "class|$head
 $grown"
 	is "another process: because" "$(in_diff because)" "another process: the VM's own threads are at other addresses"
-	is "another process: new/" "$(ls "$mnt/diff/new" | tr '\n' ' ')" \
+	is "another process: new/" "$(names_in "$mnt/diff/new")" \
 		"app.Counter app.Holder app.Late app.Row app.Tag byte[] java.lang.Object[] java.lang.String "
 	is "another process: new and removed" "$(number_in new) $(number_in removed)" "30 15"
 	check "another process: treecheck" "$builddir/tests/treecheck" "$mnt"
@@ -142,7 +148,7 @@ for kind in sample jvm unordered duplicates agent-1 bitmaps-24; do
 	# shellcheck disable=SC2086 # several words
 	mount_dump "$dump" $options -o "baseline=$dump" || continue
 	is "$kind with itself: nothing is there" "$(find "$mnt/diff/new" "$mnt/diff/removed" -mindepth 1 | wc -l) $(
-		cat "$mnt"/diff/*.tsv | wc -l)" "0 $(ls "$mnt"/diff/*.tsv | wc -l)"
+		cat "$mnt"/diff/*.tsv | wc -l)" "0 $(find "$mnt/diff" -maxdepth 1 -name '*.tsv' | wc -l)"
 	unmount
 done
 run "$compare" "$after" "$after"
@@ -154,9 +160,10 @@ mksample big 20000 "$tmp/big-1.hprof"
 mksample big 60000 "$tmp/big-2.hprof"
 if mount_dump "$tmp/big-2.hprof" -o "baseline=$tmp/big-1.hprof"; then
 	is "many: all are there" "$(number_in new) $(number_in removed)" "$(in_diff new | cut -d ' ' -f 1) 0"
-	is "many: folders are split" "$(ls "$mnt/diff/new/byte[]" | tr '\n' ' ')" "0000 2048 4096 6144 8192 "
-	is "many: a part" "$(ls "$mnt/diff/new/byte[]/2048" | wc -l) $(ls "$mnt/diff/new/byte[]/8192" | wc -l)" "2048 1808"
-	link=$(ls "$mnt/diff/new/byte[]/2048" | head -n 1)
+	is "many: folders are split" "$(names_in "$mnt/diff/new/byte[]")" "0000 2048 4096 6144 8192 "
+	is "many: a part" "$(names_in "$mnt/diff/new/byte[]/2048" | wc -w) $(names_in "$mnt/diff/new/byte[]/8192" | wc -w)" "2048 1808"
+	link=$(names_in "$mnt/diff/new/byte[]/2048")
+	link=${link%% *}
 	is "many: a link leads to its object" "$(sed -n 's/^id: //p' "$mnt/diff/new/byte[]/2048/$link/object.txt")" "$link"
 	is "many: no object is in another part" "$(ls "$mnt/diff/new/byte[]/0000/$link" 2>/dev/null)" ""
 	check "many: treecheck" "$builddir/tests/treecheck" "$mnt/diff"
@@ -282,7 +289,7 @@ if command -v java >/dev/null && command -v jcmd >/dev/null && command -v python
 			dump_to "$tmp/jvm-2.hprof"
 			if mount_older "$tmp/jvm-1.hprof" && mount_dump "$tmp/jvm-2.hprof" -o "baseline=$tmp/jvm-1.hprof"; then
 				diag "$collector: matched by $(in_diff 'matched by'), because: $(in_diff because)"
-				is "$collector: what was kept is new" "$(number_in 'new/Leaks$Kept')" 1000
+				is "$collector: what was kept is new" "$(number_in "new/Leaks\$Kept")" 1000
 				is "$collector: what was there before is not" "$(ls -d "$mnt/diff/new/Leaks\$Fixed" 2>/dev/null)" ""
 				is "$collector: nothing of that is removed" "$(ls -d "$mnt/diff/removed/Leaks\$Fixed" 2>/dev/null)" ""
 				is "$collector: all threads are where they were" "$(in_diff 'threads in both' |

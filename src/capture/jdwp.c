@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connecting and closing. */
+#include "capture/clock.h"
 #include "capture/jdwp_packet.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ static int ask_capabilities(struct jdwp *jdwp, int64_t deadline)
 
 int jdwp_connect(struct jdwp *jdwp, unsigned port, unsigned connect_ms, unsigned command_ms, const _Atomic bool *cancel)
 {
-	const int64_t deadline = jdwp_now() + connect_ms;
+	const int64_t deadline = clock_ms() + connect_ms;
 	*jdwp = (struct jdwp){ .fd = -1, .cancel = cancel, .command_ms = command_ms };
 	if (connect_socket(jdwp, port, deadline) || shake_hands(jdwp, port, deadline) || ask_sizes(jdwp, deadline) ||
 	    ask_version(jdwp, deadline) || ask_capabilities(jdwp, deadline)) {
@@ -152,8 +153,8 @@ static void dispose(struct jdwp *jdwp)
 	 * A call that is under way should end first: if it does not, libjdwp believes for ever that the thread is busy with
 	 * it, and refuses every later debugger's calls there (ALREADY_INVOKING).
 	 */
-	jdwp_finish_call(jdwp, jdwp_now() + at_most(jdwp, LAST_CALL_MS));
-	const int64_t deadline = jdwp_now() + at_most(jdwp, DISPOSE_MS);
+	jdwp_finish_call(jdwp, clock_ms() + at_most(jdwp, LAST_CALL_MS));
+	const int64_t deadline = clock_ms() + at_most(jdwp, DISPOSE_MS);
 	if (jdwp_send(jdwp, VM_DISPOSE, &out, deadline))
 		return;
 	while (jdwp_wait(jdwp, POLLIN, deadline) > 0) {

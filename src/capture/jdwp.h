@@ -93,9 +93,6 @@ int jdwp_connect(struct jdwp *jdwp, unsigned port, unsigned connect_ms, unsigned
  */
 void jdwp_close(struct jdwp *jdwp);
 
-/* Milliseconds of a clock that only goes forward. */
-int64_t jdwp_now(void);
-
 /* --- classes and their members --- */
 
 /* The first loaded class of a signature ("Ljava/lang/Class;"); 0 in *class if none is. `initialized` may be NULL. */

@@ -2,6 +2,7 @@
 /* Bytes, packets and events, each with a deadline. */
 #include "capture/jdwp_packet.h"
 
+#include "capture/clock.h"
 #include "hprof/format.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define HEADER_LEN 11
 #define FLAG_REPLY 0x80
@@ -86,13 +86,6 @@ static const struct {
 	{ JDWP_ALREADY_INVOKING, "ALREADY_INVOKING: a debugger before this one left a call unfinished in this thread; try again, or "
 				 "restart the application" },
 };
-
-int64_t jdwp_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int jdwp_lose(struct jdwp *jdwp, enum jdwp_lost lost, const char *format, ...)
 {
@@ -212,7 +205,7 @@ int jdwp_wait(struct jdwp *jdwp, short events, int64_t deadline)
 	for (;;) {
 		if (jdwp->cancel && atomic_load(jdwp->cancel))
 			return jdwp_lose(jdwp, JDWP_CANCELLED, "interrupted");
-		const int64_t left = deadline - jdwp_now();
+		const int64_t left = deadline - clock_ms();
 		if (left < 0)
 			return 0;
 		struct pollfd ready = { .fd = jdwp->fd, .events = events };
@@ -383,12 +376,12 @@ static int take_event(struct jdwp *jdwp, const struct packet *packet)
 
 int jdwp_event(struct jdwp *jdwp, unsigned ms, struct jdwp_event *event)
 {
-	const int64_t deadline = jdwp_now() + ms;
+	const int64_t deadline = clock_ms() + ms;
 	if (jdwp->lost)
 		return -1;
 	while (!jdwp->event_count) {
 		struct packet packet;
-		const int rc = read_packet(jdwp, &packet, deadline, jdwp_now() + jdwp->command_ms);
+		const int rc = read_packet(jdwp, &packet, deadline, clock_ms() + jdwp->command_ms);
 		if (rc <= 0)
 			return rc;
 		if (packet.flags & FLAG_REPLY)
@@ -466,7 +459,7 @@ int jdwp_command_until(struct jdwp *jdwp, enum jdwp_command command, const struc
 
 int jdwp_command(struct jdwp *jdwp, enum jdwp_command command, const struct jdwp_out *out, struct jdwp_in *in)
 {
-	return jdwp_command_until(jdwp, command, out, in, jdwp_now() + jdwp->command_ms);
+	return jdwp_command_until(jdwp, command, out, in, clock_ms() + jdwp->command_ms);
 }
 
 int jdwp_check(struct jdwp *jdwp, const struct jdwp_in *in)
@@ -477,6 +470,6 @@ int jdwp_check(struct jdwp *jdwp, const struct jdwp_in *in)
 void jdwp_finish_call(struct jdwp *jdwp, int64_t deadline)
 {
 	struct packet packet = { .flags = 0 };
-	while (jdwp->calling && !jdwp->midway && jdwp_now() < deadline && read_packet(jdwp, &packet, deadline, deadline) > 0)
+	while (jdwp->calling && !jdwp->midway && clock_ms() < deadline && read_packet(jdwp, &packet, deadline, deadline) > 0)
 		jdwp->calling = !(packet.flags & FLAG_REPLY) || packet.id != jdwp->last_id;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/jdwp_session.h"
 
+#include "capture/clock.h"
+
 #include <stdio.h>
 
 /* An application at work enters a method within that time, and need not be nudged. */
@@ -62,14 +64,14 @@ enum live_end jdwp_attach(struct jdwp_session *session, const struct live_option
 enum live_end jdwp_stop(struct jdwp_session *session, const struct live_options *options)
 {
 	struct jdwp *jdwp = &session->jdwp;
-	const int64_t deadline = jdwp_now() + options->safe_ms;
+	const int64_t deadline = clock_ms() + options->safe_ms;
 	bool nudged = !options->nudge;
 	uint32_t request;
 	if (jdwp_request_entry(jdwp, &request))
 		return failed(jdwp);
 	for (;;) {
 		struct jdwp_event event;
-		const int64_t left = deadline - jdwp_now();
+		const int64_t left = deadline - clock_ms();
 		if (left < 0)
 			break;
 		const int rc = jdwp_event(jdwp, (unsigned)(nudged || left < BY_ITSELF_MS ? left : BY_ITSELF_MS), &event);

@@ -2,6 +2,7 @@
 #include "capture/live_bitmaps.h"
 
 #include "android/picture.h"
+#include "capture/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -132,7 +133,7 @@ static enum live_end list_bitmaps(struct fetch *fetch)
 		end = LIVE_FAILED;
 	}
 	for (size_t i = 0; i < count && end == LIVE_DONE; i++) {
-		if (jdwp_now() >= fetch->deadline)
+		if (clock_ms() >= fetch->deadline)
 			break; /* fetch_all() says so */
 		end = ask_about(fetch, objects[i], ids, present);
 	}
@@ -270,7 +271,7 @@ static enum live_end read_picture(struct fetch *fetch, const struct live_bitmap 
 		return LIVE_BYTES;
 	for (uint32_t have = 0; have < len;) {
 		const uint32_t step = len - have < CHUNK_BYTES ? len - have : CHUNK_BYTES;
-		if (jdwp_now() >= fetch->deadline)
+		if (clock_ms() >= fetch->deadline)
 			return LIVE_TIME;
 		if (!make_room(fetch, (size_t)have + step)) {
 			snprintf(fetch->result->error, sizeof fetch->result->error, "no memory for a picture of %" PRIu32 " bytes", len);
@@ -338,7 +339,7 @@ static enum live_end fetch_all(struct fetch *fetch)
 	struct live_result *result = fetch->result;
 	enum live_end end = LIVE_DONE;
 	for (uint64_t i = 0; i < result->drawable && end == LIVE_DONE; i++) {
-		if (jdwp_now() >= fetch->deadline)
+		if (clock_ms() >= fetch->deadline)
 			return LIVE_TIME;
 		if (result->bytes >= fetch->options->budget_bytes)
 			return LIVE_BYTES;
@@ -375,7 +376,7 @@ static enum live_end run(struct fetch *fetch)
 		give_up(fetch);
 		return end;
 	}
-	fetch->deadline = jdwp_now() + (int64_t)(fetch->options->budget_ms < INT32_MAX ? fetch->options->budget_ms : INT32_MAX);
+	fetch->deadline = clock_ms() + (int64_t)(fetch->options->budget_ms < INT32_MAX ? fetch->options->budget_ms : INT32_MAX);
 	end = list_bitmaps(fetch);
 	if (end != LIVE_DONE)
 		return end;
@@ -391,7 +392,7 @@ static enum live_end run(struct fetch *fetch)
 enum live_end live_bitmaps_fetch(const struct live_options *options, const struct live_sink *sink,
 				 struct live_result *result)
 {
-	const int64_t start = jdwp_now();
+	const int64_t start = clock_ms();
 	struct fetch fetch = { .options = options, .sink = sink, .result = result };
 	*result = (struct live_result){ .end = LIVE_DONE };
 	result->end = run(&fetch);
@@ -399,6 +400,6 @@ enum live_end live_bitmaps_fetch(const struct live_options *options, const struc
 	free(fetch.bitmaps);
 	free(fetch.data);
 	result->left = result->drawable - result->fetched - result->failed;
-	result->ms = (uint64_t)(jdwp_now() - start);
+	result->ms = (uint64_t)(clock_ms() - start);
 	return result->end;
 }
