@@ -47,9 +47,6 @@ package() {
 	apt:lib:liblz4) echo liblz4-dev ;;
 	dnf:lib:liblz4) echo lz4-devel ;;
 	pacman:lib:liblz4) echo lz4 ;;
-	apt:javac) echo default-jdk-headless ;;
-	dnf:javac) echo java-latest-openjdk-devel ;;
-	pacman:javac) echo jdk-openjdk ;;
 	dnf:shellcheck) echo ShellCheck ;;
 	*:xfs_io) echo xfsprogs ;;
 	apt:adb) echo adb ;;

@@ -157,6 +157,7 @@ printf '%s' "$(source_of 'pid: 4821')" >"$tmp/config"
 rc=0
 timeout -s INT 1.5 "$capture" -q --trace-config "$tmp/config" -o x.pftrace 2>"$err" || rc=$?
 has "SIGINT ends it" "$(cat "$err")" "stopped by signal"
+# shellcheck disable=SC2016 # the inner shell expands it
 until_true sh -c '[ -z "$(find "$1/root" -type f)" ]' - "$device" || :
 nothing_left "SIGINT ends it" nothing
 plan

@@ -3,6 +3,7 @@
 #
 # heapfs-capture --jvm: a VM of this user, of another one, and in namespaces of its own; through jcmd and without it. What
 # was captured is mounted and compared with the VM's own class histogram; nothing is left behind, whatever fails.
+# shellcheck disable=SC2016 # names of classes have a $
 # shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 
@@ -131,8 +132,10 @@ done
 is "no file" "$(find "$tmp/out" -name 'late*')" ""
 kill -CONT "$own"
 nothing_left "given up" "$tmp/out"
-run "$capture" -q --jvm "$own" -o "$tmp/out/again.hprof"
+run "$capture" -q --jvm "$own" -o "$tmp/out/again.hprof" --mount "$mnt"
 is "captured when it goes on" "$rc $said" "0 "
+check "--mount: it is there" cmp "$mnt/raw.hprof" "$tmp/out/again.hprof"
+unmount
 
 ### Another user's
 

@@ -74,6 +74,7 @@ tool "$device" rm <<'END'
 	done
 END
 for name in cat chmod touch; do
+	# shellcheck disable=SC2016 # the device's shell expands it
 	printf 'first=$1\n[ %s != chmod ] || shift\n[ %s != chmod ] || set -- "$first" "$root$1"\n[ %s = chmod ] || set -- "$root$1"\nexec %s "$@"\n' \
 		"$name" "$name" "$name" "$name" | tool "$device" "$name"
 done
@@ -322,7 +323,22 @@ clear-debug-app"
 	run "$capture" -q --loli --app com.example.app --attach --agent "$tmp/agent/libloli.so" --duration 5 -o x.loli
 	has "not debuggable" "$rc $said" "1 " "the agent cannot be put into its folder: run-as: package not debuggable" \
 		"must be a debuggable application, or the device rooted"
-	agent_end
 	nothing_left "not debuggable"
+	# Rooted: su puts it there, and reads the mappings.
+	tool "$device" su <<-'END'
+		[ "$1" = -c ] || exit 1
+		echo "$2" >>"$device/su.lines"
+		exec sh -c "$(printf '%s\n' "$2" | sed "s, /data/, $root/data/,g; s,/proc/\([0-9]*\)/smaps,$device/smaps.\1/smaps,")"
+	END
+	mkdir -p "$device/root/data/data/com.example.app"
+	: >"$device/log"
+	run "$capture" -q --loli --app com.example.app --attach --agent "$tmp/agent/libloli.so" --duration 3 -o x.loli
+	is "rooted: status" "$rc" 0
+	is "rooted: by su" "$(cut -d ' ' -f 1-2 "$device/su.lines")" "cp /data/local/tmp/libloli.so
+cat /proc/6001/smaps
+rm -f"
+	lacks "rooted: the agent is not asked for its mappings" "$(cat "$device/log")" "smaps.txt"
+	agent_end
+	nothing_left "rooted" x.loli
 fi
 plan

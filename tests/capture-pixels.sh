@@ -33,6 +33,7 @@ left() {
 host() {
 	rm -f "$tmp/in"
 	mkfifo "$tmp/in"
+	: >"$out" # or the last one's "ready" is read
 	exec 3<>"$tmp/in"
 	"${bin}java" -Xmx128m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.awt.headless=true -Dsleep=400 \
 		-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0 -cp "$tmp/java" Host "$@" \

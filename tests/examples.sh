@@ -11,6 +11,10 @@ PATH=$builddir:$PATH
 mkdir "$tmp/man"
 cd "$tmp/man"
 mksample sample app.hprof
+# Pictures from elsewhere: any, under the pointer of a Bitmap without one.
+mkdir fetched
+heapfs --export bitmaps/0xb400007b3c00a010.png app.hprof >fetched/0xb400007b3c00a410.png
+heapfs-pack app.hprof --bitmaps fetched -o live.pftrace
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$srcdir/man/heapfs.1" | sed 's/\\e/\\/g' >commands
 while IFS= read -r command; do
 	status=0

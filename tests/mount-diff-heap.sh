@@ -119,6 +119,7 @@ java.lang.String > byte[]|102|106|4|2448|2544|96"
 			"$(cat "$older/instances/app.Row/$row")"
 		unmount_at "$older"
 	fi
+	is "one process: info.txt names the baseline" "$(value baseline)" "$before"
 	check "one process: treecheck" "$builddir/tests/treecheck" "$mnt"
 	compared "one process" "$before" "$after"
 	unmount
@@ -139,6 +140,13 @@ $grown"
 fi
 truth "one process" "$before" "$after" id
 truth "another process" "$before" "$other" content
+
+damaged=$(sample bad-subrecord)
+if mount_dump "$damaged" -o "baseline=$damaged"; then
+	is "a damaged baseline: diff/info.txt has its warnings" "$(in_diff 'warnings about the file before')$(in_diff warning)" \
+		"$(value warnings)$(value warning)"
+	unmount
+fi
 
 ### A dump with itself
 

@@ -301,6 +301,39 @@ static void test_damage(void **state)
 	writer_free(&small);
 }
 
+/* Any byte of the stream another one, or of what is packed in it: it is taken or counted, and what was taken can be saved. */
+static void test_any(void **state)
+{
+	static const uint8_t others[] = { 0, 1, 7, 0x7f, 0x80, 0xff };
+	struct loli_agent agent;
+	struct writer w;
+	(void)state;
+	small_stream(&w);
+	for (size_t i = 0; i < w.len; i++) {
+		const uint8_t was = w.data[i];
+		for (size_t j = 0; j < sizeof others; j++) {
+			struct loli_message message;
+			uint8_t *buffer = malloc(65536);
+			uint64_t records = 0;
+			struct guarded bytes;
+			w.data[i] = others[j];
+			guarded_make(&bytes, w.data, w.len);
+			open_agent(&agent);
+			loli_agent_feed(&agent, bytes.data, bytes.len);
+			loli_agent_ended(&agent);
+			assert_true(loli_agent_rewind(&agent));
+			while (loli_agent_next(&agent, buffer, &message))
+				records++;
+			assert_int_equal(records, agent.allocations);
+			loli_agent_close(&agent);
+			guarded_free(&bytes);
+			free(buffer);
+		}
+		w.data[i] = was;
+	}
+	writer_free(&w);
+}
+
 /* Somebody else answers at that port. */
 static void test_other(void **state)
 {
@@ -447,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_any),
 		cmocka_unit_test(test_other),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_empty),

@@ -153,7 +153,8 @@ static void dispose(struct jdwp *jdwp)
 	 * A call that is under way should end first: if it does not, libjdwp believes for ever that the thread is busy with
 	 * it, and refuses every later debugger's calls there (ALREADY_INVOKING).
 	 */
-	jdwp_finish_call(jdwp, clock_ms() + at_most(jdwp, LAST_CALL_MS));
+	if (jdwp->lost == JDWP_SILENT || jdwp->lost == JDWP_CANCELLED)
+		jdwp_finish_call(jdwp, clock_ms() + at_most(jdwp, LAST_CALL_MS));
 	const int64_t deadline = clock_ms() + at_most(jdwp, DISPOSE_MS);
 	if (jdwp_send(jdwp, VM_DISPOSE, &out, deadline))
 		return;

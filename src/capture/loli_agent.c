@@ -148,12 +148,17 @@ static bool reserve(uint8_t **buffer, size_t *size, size_t wanted)
 	return *buffer;
 }
 
-#ifdef HAVE_LZ4
 static bool unpack(struct loli_agent *agent, const uint8_t *block, size_t len, uint32_t size)
 {
+#ifdef HAVE_LZ4
 	return LZ4_decompress_safe((const char *)block, (char *)agent->unpacked, (int)len, (int)size) == (int)size;
-}
+#else
+	(void)block;
+	(void)len;
+	(void)size;
+	return give_up(agent, "built without liblz4, which unpacks what the agent sends");
 #endif
+}
 
 /* LoliProfiler takes what failed to unpack for no messages (src/stacktraceprocess.cpp); here it is counted. */
 static bool take_data(struct loli_agent *agent, const uint8_t *data, size_t len)
@@ -163,12 +168,11 @@ static bool take_data(struct loli_agent *agent, const uint8_t *data, size_t len)
 		agent->damaged_packets++;
 		return true;
 	}
-#ifdef HAVE_LZ4
 	if (!reserve(&agent->unpacked, &agent->unpacked_size, (size_t)size + 1))
 		return give_up(agent, "out of memory for a packet");
 	if (!unpack(agent, data + 4, len - 4, size)) {
 		agent->damaged_packets++;
-		return true;
+		return !*agent->problem;
 	}
 	for (size_t at = 0; at < size;) {
 		const size_t left = size - at, message = left < 2 ? 0 : le16(agent->unpacked + at);
@@ -181,9 +185,6 @@ static bool take_data(struct loli_agent *agent, const uint8_t *data, size_t len)
 		at += 2 + message;
 	}
 	return true;
-#else
-	return give_up(agent, "built without liblz4, which unpacks what the agent sends");
-#endif
 }
 
 static bool take_packet(struct loli_agent *agent, const uint8_t *data, size_t len)

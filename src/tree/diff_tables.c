@@ -108,7 +108,7 @@ static const struct table {
 static void put_file(struct text *text, const char *key, const struct heap *heap)
 {
 	text_printf(text, "%s: ", key);
-	text_escaped(text, heap->in->path ? heap->in->path : "-", strlen(heap->in->path ? heap->in->path : "-"));
+	text_escaped(text, heap->in->path, strlen(heap->in->path));
 	if (heap->hprof->traced)
 		text_printf(text, " (process %" PRIu32 ")", heap->hprof->traced->pid);
 	else if (heap->hprof->dump_count > 1)
@@ -138,6 +138,15 @@ static void put_judgement(struct text *text, const struct diff_judgement *judgem
 		    "\n", judgement->strings, judgement->strings_there, judgement->strings_same);
 }
 
+/* What is wrong with the older dump; the newer one's warnings are in its own info.txt. */
+static void put_warnings(struct text *text, const struct notes *notes)
+{
+	char line[512];
+	text_printf(text, "warnings about the file before: %zu\n", notes->count);
+	for (size_t i = 0; i < notes->count; i++)
+		text_printf(text, "warning: %s\n", note_format(&notes->list[i], line, sizeof line));
+}
+
 static void put_info(const struct diff *diff, struct text *text)
 {
 	struct diff_sum sums[DIFF_SIDES];
@@ -160,6 +169,7 @@ static void put_info(const struct diff *diff, struct text *text)
 	put_total(text, "removed", &diff->objects.left[DIFF_OLD]);
 	text_printf(text, "class names only before: %" PRIu64 "\nclass names only after: %" PRIu64 "\n", only[DIFF_OLD],
 		    only[DIFF_NEW]);
+	put_warnings(text, diff->heaps[DIFF_OLD]->hprof->notes);
 }
 
 /* --- all of them --- */

@@ -269,6 +269,12 @@ static void put_file(const struct tree *tree, struct text *text)
 	text_printf(text, "\nfile size: %" PRIu64 "\ncontainer: %s\n", (uint64_t)in->st.st_size, tree->source.container);
 	if (in->size != (uint64_t)in->st.st_size)
 		text_printf(text, "unpacked size: %" PRIu64 "\n", in->size);
+	if (tree->baseline) {
+		const char *path = tree->baseline->heap->in->path;
+		text_puts(text, "baseline: ");
+		text_escaped(text, path, strlen(path));
+		text_putc(text, '\n');
+	}
 }
 
 /* One dump, with a line that tells which one where there are several. */
