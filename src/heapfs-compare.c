@@ -188,26 +188,13 @@ static int dump_profile(const struct arguments *arguments, struct opened *opened
 	return rc;
 }
 
-/* What was held at a moment, with what is held at the end. */
-static struct report *compare_moments(const struct loli *loli, int64_t time_ms, unsigned skip)
-{
-	struct loli_records records;
-	struct loli_moment moment = { .blocks = NULL };
-	struct report *report = NULL;
-	if (records_open(&records, loli, false) && moment_open(&moment, &records, time_ms))
-		report = report_compare(loli, loli, &moment, skip);
-	moment_close(&moment);
-	records_close(&records);
-	return report;
-}
-
 /* The growth as a profile. */
 static int write_profile(const struct arguments *arguments, struct opened *new, struct opened *old)
 {
 	const uint64_t epoch = input_begin();
 	struct output output;
-	struct report *report = old->begun ? report_compare(&old->profile, &new->profile, NULL, arguments->skip) :
-					     compare_moments(&new->profile, arguments->since_ms, arguments->skip);
+	struct report *report = old->begun ? report_compare(&old->profile, &new->profile, arguments->skip) :
+					     report_compare_moment(&new->profile, arguments->since_ms, arguments->skip);
 	int rc = report ? 0 : cut(arguments->new);
 	if (!rc)
 		rc = output_open(&output, arguments->output, new, old);

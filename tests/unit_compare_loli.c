@@ -535,7 +535,7 @@ static void as_profile(void **state)
 	assert_int_equal(open_profile(&b, after.data, after.len), 0);
 	writer_free(&before);
 	writer_free(&after);
-	struct report *report = report_compare(&a.loli, &b.loli, NULL, 0);
+	struct report *report = report_compare(&a.loli, &b.loli, 0);
 	assert_non_null(report);
 	FILE *out = open_memstream(&data, &len);
 	assert_int_equal(loli_write_difference(out, report), 0);

@@ -5,6 +5,16 @@
 
 #include "diff/diff.h"
 
+static inline const struct class *string_class(const struct heap *heap)
+{
+	return heap->string_class == CLASS_NONE ? NULL : &heap->classes[heap->string_class];
+}
+
+/* --- diff.c --- */
+
+/* Has as many threads work as the diff may use, or as there can be, and waits for all. 0 or ENOMEM. */
+int on_all_threads(const struct diff *diff, void *(*work)(void *context), void *context);
+
 /* --- fold.c --- */
 
 /*

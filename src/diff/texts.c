@@ -26,11 +26,6 @@ struct hashing {
 };
 #define STRETCH 8192
 
-static const struct class *string_class(const struct heap *heap)
-{
-	return heap->string_class == CLASS_NONE ? NULL : &heap->classes[heap->string_class];
-}
-
 /* Hashes Strings of one dump from a rank on. */
 static int hash_stretch(struct hashing *hashing, enum diff_side side, uint64_t rank, uint64_t count)
 {
@@ -80,19 +75,8 @@ static void *hash_some(void *argument)
 
 static int hash_all(struct hashing *hashing)
 {
-	pthread_t *threads = calloc(hashing->diff->threads, sizeof *threads);
-	unsigned started = 0;
-	if (!threads)
-		return ENOMEM;
-	while (started + 1 < hashing->diff->threads && !pthread_create(&threads[started], NULL, hash_some, hashing))
-		started++;
-	const bool touched_bad = input_touched_bad;
-	hash_some(hashing);
-	input_touched_bad |= touched_bad;
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	free(threads);
-	return atomic_load(&hashing->error);
+	const int rc = on_all_threads(hashing->diff, hash_some, hashing);
+	return rc ? rc : atomic_load(&hashing->error);
 }
 
 /* By text, then dump, then array, so that arrays that several share stand together. */

@@ -376,7 +376,7 @@ static void take_names(struct report *report, struct built *built, struct built 
 	built->places = NULL;
 }
 
-struct report *report_compare(const struct loli *before, const struct loli *after, const struct loli_moment *moment,
+static struct report *compare(const struct loli *before, const struct loli *after, const struct loli_moment *moment,
 			      uint64_t skip)
 {
 	struct report *report = calloc(1, sizeof *report);
@@ -396,6 +396,23 @@ struct report *report_compare(const struct loli *before, const struct loli *afte
 		return report;
 	report_close(report);
 	return NULL;
+}
+
+struct report *report_compare(const struct loli *before, const struct loli *after, uint64_t skip)
+{
+	return compare(before, after, NULL, skip);
+}
+
+struct report *report_compare_moment(const struct loli *loli, int64_t time_ms, uint64_t skip)
+{
+	struct loli_records records = { .loli = loli };
+	struct loli_moment moment = { .blocks = NULL };
+	struct report *report = NULL;
+	if (records_open(&records, loli, false) && moment_open(&moment, &records, time_ms))
+		report = compare(loli, loli, &moment, skip);
+	moment_close(&moment);
+	records_close(&records);
+	return report;
 }
 
 struct report *report_dump(const struct loli *loli, uint64_t skip)
