@@ -380,7 +380,6 @@ def check_tables(dumps):
         shared = set()
         arrays = {int(row[0], 16): int(row[2]) for kind in ("byte[]", "char[]")
                   for row in rows(tree, "classes", kind, "instances.tsv")}
-        inside = "shadow$_klass_" in {name.decode("latin-1") for name in dumps[side].names.values()}
         for row in rows(tree, "strings", "strings.tsv"):
             one = dumps[side].objects[int(row[0], 16)]
             text = dumps[side].text(one)
@@ -388,7 +387,7 @@ def check_tables(dumps):
                 continue
             place = next(at for _, name, _, at in dumps[side].layout(one[2]) if name == "value")
             array = int.from_bytes(one[5][place:place + dumps[side].width], "big")
-            known = inside or (text, array) in shared
+            known = (text, array) in shared
             shared.add((text, array))
             texts.append((side, text, 1, int(row[2]) + (0 if known else arrays[array])))
     groups = grouped(texts)
