@@ -154,6 +154,11 @@ gone() {
 echo 8 >"$device/am.seconds"
 gone "gone while am waits" grown
 rm "$device/am.seconds"
+echo late >"$device/am.shape"
+echo 8 >"$device/am.seconds"
+gone "gone while waiting for the application" asked 'stat -c'
+is "gone while waiting for the application: it is said at once" "$(grep -c "device '$serial' not found$" "$err")" 2
+rm "$device/am.shape" "$device/am.seconds"
 echo 5 >"$device/pull.slow"
 gone "gone while pulling" asked '^pull '
 rm "$device/pull.slow"
