@@ -121,6 +121,15 @@ rmdir x.hprof.bitmaps
 run "$capture" -s "$serial" -q 4821 -o nowhere/x.hprof
 is "no such folder: status" "$rc" 1
 has "no such folder: said" "$said" "nowhere/x.hprof: cannot be written: No such file or directory"
+: >x.file
+for output in '' x.file/x.hprof; do
+	: >"$device/am.args"
+	run "$capture" -s "$serial" -q 4821 -o "$output"
+	is "-o '$output': status" "$rc" 1
+	has "-o '$output': said" "$said" "cannot be written"
+	is "-o '$output': am was not asked" "$(cat "$device/am.args")" ""
+done
+rm x.file
 
 ### Every shape of refusal, and of success
 shape() {
@@ -150,6 +159,7 @@ shape failed 1 "HEAP DUMP FAILED on process 4821|the application did not write i
 shape no-room 1 "Error: java.io.IOException: write failed: ENOSPC|there is no room in /data/local/tmp"
 shape no-b 1 "Error: Unknown option: -b|a dump without takes --no-pixels"
 shape no-g 1 "Error: Unknown option: -g|--no-gc leaves that out"
+shape broken 1 "cmd: Failure calling service activity: Broken pipe (32)|com.example.app"
 shape hangs 1 "no answer within 2 s|com.example.app" 2
 shape late 0 ''
 shape pauses 0 ''
@@ -193,11 +203,33 @@ is "two of one name: status" "$rc" 2
 has "two of one name: said" "$said" "com.example.app: 2 processes" "  4821" "  6000"
 sed -i '/^6000/d' "$device/processes"
 
+# Names that are made to do something: to a shell, or to the terminal that they are shown on (CSI of 7 and of 8 bits).
+# shellcheck disable=SC2016 # no shell expands it
+odd='$(touch${IFS}here) `touch here` '"it's"
+printf '6001 %s\n6002 a\033[31mb\302\2332Jc\n' "$odd" >>"$device/processes"
+cp "$device/heap.4821.png" "$device/heap.6001.png"
+: >"$device/jdwp/6001"
+: >"$device/jdwp/6002"
+run "$capture" -s "$serial"
+has "odd names: as they are, but for what a terminal obeys" "$(cat "$tmp/stdout")" "  6001  $odd" "  6002  a?[31mb??2Jc"
+run "$capture" -s "$serial" "$odd" -o x.hprof
+is "odd names: a dump: status" "$rc" 0
+has "odd names: a dump: said" "$said" "dumping the heap of $odd"
+is "odd names: nothing is left, nothing was run" "$(left)$(find "$device" -name here)" ""
+rm x.hprof
+run "$capture" -s "$serial" 6002 -o x.hprof
+has "odd names: messages" "$said" "dumping the heap of a?[31mb??2Jc" "a?[31mb??2Jc: am dumpheap: "
+rm "$device/jdwp/6001" "$device/jdwp/6002"
+sed -i '/^600/d' "$device/processes"
+
 run "$capture" -s "$serial" -q
 is "without a process: status" "$rc" 0
 is "without a process: those that can be dumped" "$(cat "$tmp/stdout")" "$serial  Test 36, API level 36
   4821  com.example.app
   4900  com.example.app:remote"
+rc=0
+"$capture" -s "$serial" -q >/dev/full 2>"$err" || rc=$?
+is "… that nobody can read: status, said" "$rc $(cat "$err")" "1 heapfs-capture: standard output: cannot be written"
 run "$capture" -s "$serial" -q -o x.hprof
 is "… but with -o: status" "$rc" 2
 has "… but with -o: said" "$said" "which process? -s SERIAL and a process's name or id tell"
@@ -239,6 +271,9 @@ is "chosen at a terminal: that one" "$(asked "$device")" "dumpheap -g -b png 490
 at_terminal 1 "$capture" -s "$serial" -o x.hprof
 is "chosen at a terminal: status" "$rc" 0
 rm -f x.hprof
+at_terminal 1 "$capture" -s "$serial" -o x.hprof --yes
+is "not asked with --yes: status" "$rc" 2
+lacks "not asked with --yes" "$said" "]:"
 cp "$(sample sample)" "$device/heap.4821"
 echo 0.3 >"$device/pull.slow"
 at_terminal "" "$capture" -s "$serial" --no-pixels 4821 -o -x.hprof
@@ -344,6 +379,11 @@ cp "$pictures" "$tmp/dother/heap.4821.png"
 run "$capture" -q --pixels-for "$was" -o x.pftrace --yes
 is "pixels for a dump, the best device has no such process: the next one" "$rc $(wc -l <"$tmp/dother/am.args")" "0 3"
 rm -f x.pftrace
+run "$capture" -q --pixels-for "$was" -o x.pftrace --yes 5000
+is "pixels for a dump, the best device that has a process that was named" "$(asked "$tmp/dsame")" "dumpheap -b png 5000 FILE"
+run "$capture" -q --pixels-for "$was" -o x.pftrace --yes com.example.gone
+is "pixels for a dump, no device has it: status" "$rc" 1
+has "pixels for a dump, no device has it: said" "$said" "com.example.gone: no process of it runs on any device"
 run "$capture" -q -s "$serial" --pixels-for "$was" -o x.pftrace --yes
 is "pixels for a dump, it does not run: status" "$rc" 1
 has "pixels for a dump, it does not run: said" "$said" "com.example.app: no process of it runs on $serial; start the application"
