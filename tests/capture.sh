@@ -109,6 +109,15 @@ check "--mount: it is there" cmp "$mnt/raw.hprof" x.hprof
 unmount
 is "--mount: nothing is left" "$(left)" ""
 
+# Whoever starts it may have ignored SIGCHLD, which programs inherit.
+rm x.hprof
+begun=$(date +%s)
+run python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$capture" -s "$serial" -q 4821 -o x.hprof
+is "SIGCHLD is ignored: status" "$rc$said" 0
+check "SIGCHLD is ignored: no deadline is waited for" test $(($(date +%s) - begun)) -lt 25
+
 ### Nothing is replaced
 run "$capture" -s "$serial" -q 4821 -o x.hprof
 is "a file of this name: status" "$rc" 1
@@ -172,7 +181,7 @@ is "nothing is written: nothing is left" "$(left)" ""
 echo cut >"$device/am.shape"
 run "$capture" -s "$serial" -q --timeout 2 4821 -o x.hprof
 is "cut on the device: status" "$rc" 1
-has "cut on the device: said" "$said" "com.example.app: the dump has no end" "kept as it is"
+has "cut on the device: said" "$said" "com.example.app: the dump has no end" "it is used as it is"
 is "cut on the device: what there is is kept" "$(wc -c <x.hprof)" 3000
 is "cut on the device: nothing is left" "$(left)" ""
 rm -f x.hprof "$device/am.shape"
@@ -404,6 +413,15 @@ has "pixels for a Java dump: said" "$said" "it has no android.graphics.Bitmap"
 run "$capture" -q --pixels-for "$(sample bitmaps-24)" -o x.pftrace --yes
 is "pixels for a dump that has them: status" "$rc" 1
 has "pixels for a dump that has them: said" "$said" "before Android 8 (API level 26) the pixels are in the dump already"
+"$pack" "$was" --pid 10 -o x.10.pftrace
+"$pack" "$was" --pid 11 -o x.11.pftrace
+cat x.10.pftrace x.11.pftrace >x.both.pftrace
+run "$capture" -q --pixels-for x.both.pftrace -o x.pftrace
+is "pixels for two dumps: status" "$rc" 1
+has "pixels for two dumps: what to do" "$said" "x.both.pftrace: the file holds 2 heap dumps" "heapfs -o dump=1 --export raw.hprof"
+run "$heapfs" -o dump=1 --export raw.hprof x.both.pftrace
+check "… which does it" cmp "$tmp/stdout" "$was"
+rm x.*
 run "$capture" -q --pixels-for "$tmp/nothing" -o x.pftrace
 is "pixels for no dump: status" "$rc" 1
 has "pixels for no dump: said" "$said" "heapfs-capture: $tmp/nothing: cannot open: No such file"
