@@ -37,11 +37,14 @@ static void remove_remote(void *context)
 	const char *const words[] = { "rm", "-f", remote->path, NULL };
 	struct output output;
 	char reason[512];
-	for (unsigned round = 0; round <= remote->maybe_later; round++) {
+	bool over = false;
+	for (unsigned round = 0; !over; round++) {
 		if (round)
 			stop_sleep(1000);
 		const int rc = adb_shell(remote->adb, ADB_SOON, words, &output);
-		if (rc && round == remote->maybe_later)
+		/* A device is away for a moment when the adb server was started anew. */
+		over = rc ? output.end != RUN_EXITED || round == 2 : round >= remote->maybe_later;
+		if (rc && over)
 			say("%s: %s may be left on the device: %s", remote->adb->serial, remote->path,
 			    adb_reason(&output, reason, sizeof reason));
 		output_free(&output);
@@ -227,8 +230,7 @@ static int run_am(const struct selection *selection, const struct dump_request *
 	words[count] = remote->path;
 	remote->maybe_later = true;
 	step("dumping the heap of %s", selection->name);
-	adb_shell(&selection->adb, (int)request->timeout * 1000, words, &output);
-	remote->maybe_later = output.end != RUN_EXITED;
+	remote->maybe_later = adb_shell(&selection->adb, (int)request->timeout * 1000, words, &output) != 0;
 	const bool failed = adb_failed(&output, reason, sizeof reason);
 	if (failed && output.end != RUN_STOPPED)
 		explain(selection, request, reason);
@@ -267,6 +269,6 @@ int device_dump(const struct selection *selection, const struct dump_request *re
 	step_end();
 	if (rc || whole)
 		return rc;
-	say("%s: the dump has no end: it was cut on the device, where there may be too little room; kept as it is", selection->name);
+	say("%s: the dump has no end: it was cut on the device, where there may be too little room; it is used as it is", selection->name);
 	return 1;
 }
