@@ -113,6 +113,15 @@ chmod +x "$tmp/sdk/platform-tools/adb"
 ANDROID_HOME=$tmp/sdk
 export ANDROID_HOME
 stops "11, an adb that never answers" test -e "$tmp/begun"
+
+### One that does not answer when the forward is to go
+printf '#!/bin/sh\ncase "$*" in *--remove*) exec sleep 1000 ;; esac\nexec %s "$@"\n' "$(command -v adb)" \
+	>"$tmp/sdk/platform-tools/adb"
+run "$capture" -q -s "$serial" 4821 -o x.hprof
+is "a forward that stays: the dump is kept: status" "$rc" 0
+has "a forward that stays: it is told" "$said" "$serial: adb forward --remove tcp:" "the port may be forwarded still"
+adb forward --remove-all
+rm x.hprof
 unset ANDROID_HOME
 
 ### Two signals: the second does not keep it from cleaning up

@@ -180,7 +180,7 @@ const char *adb_reason(const struct output *output, char *text, size_t size)
 {
 	const char *at = output->data, *line;
 	size_t len;
-	/* Lines with a star are adb's own, about its server; am begins with the name of the file, and that it waits for it. */
+	/* Lines with a star are adb's own, about its server; am says first which file it is, and that it waits for it. */
 	while (output->end == RUN_EXITED && next_line(&at, &line, &len))
 		if (len && *line != '*' && !begins(line, len, "File: ") && !begins(line, len, "Waiting for dump")) {
 			snprintf(text, size, "%.*s", (int)(len < 400 ? len : 400), line);

@@ -186,7 +186,8 @@ static int pull(const struct selection *selection, const struct remote *remote, 
 	step("bringing %.1f MB here", (double)size / 1e6);
 	int rc = adb_run(&selection->adb, &run, arguments, &output);
 	if (rc && pulling.endless)
-		say("%s: adb pull brings more and more of a file of %" PRId64 " bytes: it was ended", selection->device->serial, size);
+		say("%s: adb pull brings more and more of a file of %" PRId64 " bytes: it was ended",
+		    selection->device->serial, size);
 	else if (rc && output.end == RUN_LATE)
 		say("%s: %s: not a byte came for %u s", selection->device->serial, remote->path, timeout);
 	else if (rc && output.end != RUN_STOPPED)
@@ -269,6 +270,7 @@ int device_dump(const struct selection *selection, const struct dump_request *re
 	step_end();
 	if (rc || whole)
 		return rc;
-	say("%s: the dump has no end: it was cut on the device, where there may be too little room; it is used as it is", selection->name);
+	say("%s: the dump has no end: it was cut on the device, where there may be too little room; it is used as it is",
+	    selection->name);
 	return 1;
 }

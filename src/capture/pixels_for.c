@@ -116,7 +116,7 @@ static int take(const struct selection *selection, const struct capture_options 
 {
 	const unsigned sdk = selection->device->sdk;
 	if (!sdk) {
-		say("%s: its API level is not known, by which it is decided how pictures are fetched", selection->device->serial);
+		say("%s: its API level is not known, which decides how pictures are fetched", selection->device->serial);
 		return -1;
 	}
 	if (sdk < SDK_PIXELS_NATIVE) {
