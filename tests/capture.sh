@@ -200,6 +200,22 @@ has "a pull that stands still: said" "$said" "not a byte came for 2 s"
 is "a pull that stands still: nothing is left" "$(left)$(ls)" ""
 rm "$device/pull.slow"
 
+### A device that does not say its API level
+cp "$device/props" "$tmp/props"
+sed -i '/version.sdk/d' "$device/props"
+run "$capture" -s "$serial" -q 4821 -o x.hprof
+is "no API level: status" "$rc" 0
+has "no API level: said" "$said" "$serial: its API level is not known: neither is garbage collected, nor are pictures fetched"
+is "no API level: am is asked for what all know" "$(asked "$device")" "dumpheap 4821 FILE"
+rm x.hprof
+run "$capture" -s "$serial" -q --no-gc --no-pixels 4821 -o x.hprof
+is "no API level, nothing that needs it: nothing is said" "$rc$said" 0
+rm x.hprof
+run "$capture" -s "$serial" -q --pixels-for "$dump" 4821 -o x.pftrace
+is "no API level, pixels for a dump: status" "$rc" 1
+has "no API level, pixels for a dump: said" "$said" "$serial: its API level is not known, which decides how pictures are fetched"
+cp "$tmp/props" "$device/props"
+
 ### Which process
 run "$capture" -s "$serial" com.example.gone -o x.hprof
 is "no such process: status" "$rc" 1
