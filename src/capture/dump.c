@@ -43,7 +43,7 @@ static void remove_remote(void *context)
 			stop_sleep(1000);
 		const int rc = adb_shell(remote->adb, ADB_SOON, words, &output);
 		/* A device is away for a moment when the adb server was started anew. */
-		over = rc ? output.end != RUN_EXITED || round == 2 : round >= remote->maybe_later;
+		over = rc ? output.end != RUN_EXITED || round == 2 : round || !remote->maybe_later;
 		if (rc && over)
 			say("%s: %s may be left on the device: %s", remote->adb->serial, remote->path,
 			    adb_reason(&output, reason, sizeof reason));
