@@ -92,6 +92,9 @@ static int open_heaps(struct opened *opened, const struct open_options *options,
 		total += dumps_of(&opened->hprofs[i]);
 	if (number > total)
 		return fail(options, "%s=%u: the file holds %u", options->dump_option, number, total);
+	if (options->only_one && total > 1 && !number && !options->dump_option)
+		return fail(options, "the file holds %u heap dumps, and which one is meant cannot be told: "
+			    "heapfs -o dump=1 --export raw.hprof writes one of them", total);
 	if (options->only_one && total > 1 && !number)
 		return fail(options, "the file holds %u heap dumps, of which one can be compared: choose it with %s=", total,
 			    options->dump_option);

@@ -14,7 +14,7 @@
 struct open_options {
 	const char *program;	/* for messages */
 	const char *path;	/* as the user wrote it */
-	const char *dump_option; /* what the user calls `dump` */
+	const char *dump_option; /* what the user calls `dump`; NULL: there is no such option */
 	unsigned dump;		/* the file's heap dump of this number, from 1 on; 0: all */
 	bool only_one;		/* of heap dumps */
 	bool only_pid;		/* of a trace, the dump of one process */

@@ -113,6 +113,15 @@ chmod +x "$tmp/sdk/platform-tools/adb"
 ANDROID_HOME=$tmp/sdk
 export ANDROID_HOME
 stops "11, an adb that never answers" test -e "$tmp/begun"
+
+### One that does not answer when the forward is to go
+printf '#!/bin/sh\ncase "$*" in *--remove*) exec sleep 1000 ;; esac\nexec %s "$@"\n' "$(command -v adb)" \
+	>"$tmp/sdk/platform-tools/adb"
+run "$capture" -q -s "$serial" 4821 -o x.hprof
+is "a forward that stays: the dump is kept: status" "$rc" 0
+has "a forward that stays: it is told" "$said" "$serial: adb forward --remove tcp:" "the port may be forwarded still"
+adb forward --remove-all
+rm x.hprof
 unset ANDROID_HOME
 
 ### Two signals: the second does not keep it from cleaning up
@@ -154,6 +163,11 @@ gone() {
 echo 8 >"$device/am.seconds"
 gone "gone while am waits" grown
 rm "$device/am.seconds"
+echo late >"$device/am.shape"
+echo 8 >"$device/am.seconds"
+gone "gone while waiting for the application" asked 'stat -c'
+is "gone while waiting for the application: it is said at once" "$(grep -c "device '$serial' not found$" "$err")" 2
+rm "$device/am.shape" "$device/am.seconds"
 echo 5 >"$device/pull.slow"
 gone "gone while pulling" asked '^pull '
 rm "$device/pull.slow"

@@ -109,6 +109,15 @@ check "--mount: it is there" cmp "$mnt/raw.hprof" x.hprof
 unmount
 is "--mount: nothing is left" "$(left)" ""
 
+# Whoever starts it may have ignored SIGCHLD, which programs inherit.
+rm x.hprof
+begun=$(date +%s)
+run python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$capture" -s "$serial" -q 4821 -o x.hprof
+is "SIGCHLD is ignored: status" "$rc$said" 0
+check "SIGCHLD is ignored: no deadline is waited for" test $(($(date +%s) - begun)) -lt 25
+
 ### Nothing is replaced
 run "$capture" -s "$serial" -q 4821 -o x.hprof
 is "a file of this name: status" "$rc" 1
@@ -121,6 +130,15 @@ rmdir x.hprof.bitmaps
 run "$capture" -s "$serial" -q 4821 -o nowhere/x.hprof
 is "no such folder: status" "$rc" 1
 has "no such folder: said" "$said" "nowhere/x.hprof: cannot be written: No such file or directory"
+: >x.file
+for output in '' x.file/x.hprof; do
+	: >"$device/am.args"
+	run "$capture" -s "$serial" -q 4821 -o "$output"
+	is "-o '$output': status" "$rc" 1
+	has "-o '$output': said" "$said" "cannot be written"
+	is "-o '$output': am was not asked" "$(cat "$device/am.args")" ""
+done
+rm x.file
 
 ### Every shape of refusal, and of success
 shape() {
@@ -150,6 +168,7 @@ shape failed 1 "HEAP DUMP FAILED on process 4821|the application did not write i
 shape no-room 1 "Error: java.io.IOException: write failed: ENOSPC|there is no room in /data/local/tmp"
 shape no-b 1 "Error: Unknown option: -b|a dump without takes --no-pixels"
 shape no-g 1 "Error: Unknown option: -g|--no-gc leaves that out"
+shape broken 1 "cmd: Failure calling service activity: Broken pipe (32)|com.example.app"
 shape hangs 1 "no answer within 2 s|com.example.app" 2
 shape late 0 ''
 shape pauses 0 ''
@@ -162,7 +181,7 @@ is "nothing is written: nothing is left" "$(left)" ""
 echo cut >"$device/am.shape"
 run "$capture" -s "$serial" -q --timeout 2 4821 -o x.hprof
 is "cut on the device: status" "$rc" 1
-has "cut on the device: said" "$said" "com.example.app: the dump has no end" "kept as it is"
+has "cut on the device: said" "$said" "com.example.app: the dump has no end" "it is used as it is"
 is "cut on the device: what there is is kept" "$(wc -c <x.hprof)" 3000
 is "cut on the device: nothing is left" "$(left)" ""
 rm -f x.hprof "$device/am.shape"
@@ -181,6 +200,22 @@ has "a pull that stands still: said" "$said" "not a byte came for 2 s"
 is "a pull that stands still: nothing is left" "$(left)$(ls)" ""
 rm "$device/pull.slow"
 
+### A device that does not say its API level
+cp "$device/props" "$tmp/props"
+sed -i '/version.sdk/d' "$device/props"
+run "$capture" -s "$serial" -q 4821 -o x.hprof
+is "no API level: status" "$rc" 0
+has "no API level: said" "$said" "$serial: its API level is not known: neither is garbage collected, nor are pictures fetched"
+is "no API level: am is asked for what all know" "$(asked "$device")" "dumpheap 4821 FILE"
+rm x.hprof
+run "$capture" -s "$serial" -q --no-gc --no-pixels 4821 -o x.hprof
+is "no API level, nothing that needs it: nothing is said" "$rc$said" 0
+rm x.hprof
+run "$capture" -s "$serial" -q --pixels-for "$dump" 4821 -o x.pftrace
+is "no API level, pixels for a dump: status" "$rc" 1
+has "no API level, pixels for a dump: said" "$said" "$serial: its API level is not known, which decides how pictures are fetched"
+cp "$tmp/props" "$device/props"
+
 ### Which process
 run "$capture" -s "$serial" com.example.gone -o x.hprof
 is "no such process: status" "$rc" 1
@@ -193,11 +228,33 @@ is "two of one name: status" "$rc" 2
 has "two of one name: said" "$said" "com.example.app: 2 processes" "  4821" "  6000"
 sed -i '/^6000/d' "$device/processes"
 
+# Names that are made to do something: to a shell, or to the terminal that they are shown on (CSI of 7 and of 8 bits).
+# shellcheck disable=SC2016 # no shell expands it
+odd='$(touch${IFS}here) `touch here` '"it's"
+printf '6001 %s\n6002 a\033[31mb\302\2332Jc\n' "$odd" >>"$device/processes"
+cp "$device/heap.4821.png" "$device/heap.6001.png"
+: >"$device/jdwp/6001"
+: >"$device/jdwp/6002"
+run "$capture" -s "$serial"
+has "odd names: as they are, but for what a terminal obeys" "$(cat "$tmp/stdout")" "  6001  $odd" "  6002  a?[31mb??2Jc"
+run "$capture" -s "$serial" "$odd" -o x.hprof
+is "odd names: a dump: status" "$rc" 0
+has "odd names: a dump: said" "$said" "dumping the heap of $odd"
+is "odd names: nothing is left, nothing was run" "$(left)$(find "$device" -name here)" ""
+rm x.hprof
+run "$capture" -s "$serial" 6002 -o x.hprof
+has "odd names: messages" "$said" "dumping the heap of a?[31mb??2Jc" "a?[31mb??2Jc: am dumpheap: "
+rm "$device/jdwp/6001" "$device/jdwp/6002"
+sed -i '/^600/d' "$device/processes"
+
 run "$capture" -s "$serial" -q
 is "without a process: status" "$rc" 0
 is "without a process: those that can be dumped" "$(cat "$tmp/stdout")" "$serial  Test 36, API level 36
   4821  com.example.app
   4900  com.example.app:remote"
+rc=0
+"$capture" -s "$serial" -q >/dev/full 2>"$err" || rc=$?
+is "… that nobody can read: status, said" "$rc $(cat "$err")" "1 heapfs-capture: standard output: cannot be written"
 run "$capture" -s "$serial" -q -o x.hprof
 is "… but with -o: status" "$rc" 2
 has "… but with -o: said" "$said" "which process? -s SERIAL and a process's name or id tell"
@@ -239,6 +296,9 @@ is "chosen at a terminal: that one" "$(asked "$device")" "dumpheap -g -b png 490
 at_terminal 1 "$capture" -s "$serial" -o x.hprof
 is "chosen at a terminal: status" "$rc" 0
 rm -f x.hprof
+at_terminal 1 "$capture" -s "$serial" -o x.hprof --yes
+is "not asked with --yes: status" "$rc" 2
+lacks "not asked with --yes" "$said" "]:"
 cp "$(sample sample)" "$device/heap.4821"
 echo 0.3 >"$device/pull.slow"
 at_terminal "" "$capture" -s "$serial" --no-pixels 4821 -o -x.hprof
@@ -344,6 +404,11 @@ cp "$pictures" "$tmp/dother/heap.4821.png"
 run "$capture" -q --pixels-for "$was" -o x.pftrace --yes
 is "pixels for a dump, the best device has no such process: the next one" "$rc $(wc -l <"$tmp/dother/am.args")" "0 3"
 rm -f x.pftrace
+run "$capture" -q --pixels-for "$was" -o x.pftrace --yes 5000
+is "pixels for a dump, the best device that has a process that was named" "$(asked "$tmp/dsame")" "dumpheap -b png 5000 FILE"
+run "$capture" -q --pixels-for "$was" -o x.pftrace --yes com.example.gone
+is "pixels for a dump, no device has it: status" "$rc" 1
+has "pixels for a dump, no device has it: said" "$said" "com.example.gone: no process of it runs on any device"
 run "$capture" -q -s "$serial" --pixels-for "$was" -o x.pftrace --yes
 is "pixels for a dump, it does not run: status" "$rc" 1
 has "pixels for a dump, it does not run: said" "$said" "com.example.app: no process of it runs on $serial; start the application"
@@ -364,6 +429,15 @@ has "pixels for a Java dump: said" "$said" "it has no android.graphics.Bitmap"
 run "$capture" -q --pixels-for "$(sample bitmaps-24)" -o x.pftrace --yes
 is "pixels for a dump that has them: status" "$rc" 1
 has "pixels for a dump that has them: said" "$said" "before Android 8 (API level 26) the pixels are in the dump already"
+"$pack" "$was" --pid 10 -o x.10.pftrace
+"$pack" "$was" --pid 11 -o x.11.pftrace
+cat x.10.pftrace x.11.pftrace >x.both.pftrace
+run "$capture" -q --pixels-for x.both.pftrace -o x.pftrace
+is "pixels for two dumps: status" "$rc" 1
+has "pixels for two dumps: what to do" "$said" "x.both.pftrace: the file holds 2 heap dumps" "heapfs -o dump=1 --export raw.hprof"
+run "$heapfs" -o dump=1 --export raw.hprof x.both.pftrace
+check "… which does it" cmp "$tmp/stdout" "$was"
+rm x.*
 run "$capture" -q --pixels-for "$tmp/nothing" -o x.pftrace
 is "pixels for no dump: status" "$rc" 1
 has "pixels for no dump: said" "$said" "heapfs-capture: $tmp/nothing: cannot open: No such file"

@@ -90,6 +90,12 @@ failed)
 	echo "HEAP DUMP FAILED on process $pid"
 	exit 255
 	;;
+broken) # the system's server ends in the midst of it
+	echo "File: $2"
+	echo "Waiting for dump to finish..."
+	echo "cmd: Failure calling service activity: Broken pipe (32)"
+	exit 224
+	;;
 no-room)
 	echo "Error: java.io.IOException: write failed: ENOSPC (No space left on device)"
 	exit 255

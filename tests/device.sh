@@ -93,7 +93,7 @@ device_make() {
 	if [ "$sdk" -ge 26 ]; then
 		tool "$device" ps <<-'END'
 			echo '  PID NAME'
-			awk '{ printf "%5d %s\n", $1, $2 }' "$device/processes"
+			awk '{ id = $1; sub(/^[^ ]* /, ""); printf "%5d %s\n", id, $0 }' "$device/processes"
 		END
 	else # toolbox: what is given is a name
 		tool "$device" ps <<-'END'

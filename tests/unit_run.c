@@ -2,6 +2,7 @@
 /* Programs that are run under a deadline, what is undone, temporary files, and what adb is told and says. */
 #include "capture/adb.h"
 #include "capture/clock.h"
+#include "capture/say.h"
 #include "capture/stop.h"
 #include "capture/temp.h"
 
@@ -286,6 +287,8 @@ static void temporary_until_whole(void **state)
 	temp_done(&pictures);
 	assert_int_equal(rmdir(folder), 0);
 	assert_int_equal(temp_absent(target), 0);
+	assert_int_equal(temp_absent(""), -1);
+	assert_int_equal(temp_absent("/dev/null/x"), -1);
 	assert_int_equal(temp_open(&file, "/nonexistent/x", false), -1);
 	temp_done(&file);
 }
@@ -333,6 +336,9 @@ static void failures_are_recognised(void **state)
 		{ "HEAP DUMP FAILED on process 7\n", 0, "HEAP DUMP FAILED on process 7" },
 		{ "* daemon not running; starting now at tcp:5037\n* daemon started successfully\nerror: device 'x' not found\n", 1,
 		  "error: device 'x' not found" },
+		{ "File: x\nWaiting for dump to finish...\ncmd: Failure calling service activity: Broken pipe (32)\n", 224,
+		  "cmd: Failure calling service activity: Broken pipe (32)" },
+		{ "File: x\nWaiting for dump to finish...\n", 1, "ended with status 1" },
 		{ "", 1, "ended with status 1" },
 		{ "\n \n", 7, "ended with status 7" },
 	};
@@ -344,6 +350,28 @@ static void failures_are_recognised(void **state)
 		const bool failed = adb_failed(&output, line, sizeof line);
 		if (failed != (table[i].line != NULL) || (failed && strcmp(line, table[i].line) != 0))
 			fail_msg("row %zu: \"%s\", not \"%s\"", i, line, table[i].line ? table[i].line : "");
+	}
+}
+
+/* --- what people see --- */
+
+static void nothing_commands_the_terminal(void **state)
+{
+	static const char *const table[][2] = {
+		{ "", "" },
+		{ "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "\033[31mred\033]0;title\a", "?[31mred?]0;title?" },
+		{ "a\tb\nc\rd\177", "a b?c?d?" },
+		{ "\xc2\x9b" "2J\xc2\xa0x", "??2J\xc2\xa0x" },	/* CSI of eight bits; a blank that does not break */
+		{ "\x9b" "2J\xff", "?2J?" },
+		{ "cut \xe2\x82", "cut ??" },
+		{ "\xed\xa0\x80", "???" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		char text[64];
+		snprintf(text, sizeof text, "%s", table[i][0]);
+		assert_string_equal(printable(text), table[i][1]);
 	}
 }
 
@@ -359,6 +387,7 @@ int main(void)
 		cmocka_unit_test(undone_the_last_first),
 		cmocka_unit_test(words_survive_a_shell),
 		cmocka_unit_test(failures_are_recognised),
+		cmocka_unit_test(nothing_commands_the_terminal),
 		cmocka_unit_test(temporary_until_whole),
 		cmocka_unit_test(a_signal_stops_all_but_undoing),
 	};

@@ -7,13 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ARGUMENTS_MOST 64
 
 static bool is_program(const char *path)
 {
-	return !access(path, X_OK);
+	struct stat st;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
 /* "FOLDER/BELOW/platform-tools/adb" in adb->path, if it is there. */
@@ -178,9 +180,9 @@ const char *adb_reason(const struct output *output, char *text, size_t size)
 {
 	const char *at = output->data, *line;
 	size_t len;
-	/* Lines with a star are adb's own, about its server. */
+	/* Lines with a star are adb's own, about its server; am says first which file it is, and that it waits for it. */
 	while (output->end == RUN_EXITED && next_line(&at, &line, &len))
-		if (len && *line != '*') {
+		if (len && *line != '*' && !begins(line, len, "File: ") && !begins(line, len, "Waiting for dump")) {
 			snprintf(text, size, "%.*s", (int)(len < 400 ? len : 400), line);
 			return text;
 		}

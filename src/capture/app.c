@@ -63,6 +63,9 @@ static int take(const struct selection *selection, const struct capture_options 
 	const bool in_dump = !options->no_pixels && sdk >= SDK_DUMP_BITMAPS;
 	const struct dump_request request = { .gc = !options->no_gc, .format = in_dump ? options->bitmap_format : NULL,
 					      .timeout = options->timeout };
+	if (!sdk && !(options->no_gc && options->no_pixels))
+		say("%s: its API level is not known: neither is garbage collected, nor are pictures fetched",
+		    selection->device->serial);
 	/* am collects from API 27 on; a dump without a collection is better than none. */
 	if (!options->no_gc && sdk && sdk < SDK_DUMP_GC)
 		fetch_gc(selection);

@@ -14,14 +14,6 @@ bool can_ask(void)
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
-char *printable(char *text)
-{
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
-	return text;
-}
-
 /* A line of the terminal's, which gives whole lines. False at its end, and when a signal came. */
 static bool read_answer(char *answer, size_t size)
 {

@@ -14,7 +14,5 @@ bool can_ask(void);
  */
 int ask(const char *question, size_t count, void (*line)(const void *context, size_t row, char *text, size_t size),
 	const void *context);
-/* A text of somebody else's for a terminal: control characters become '?'. In place; returns it. */
-char *printable(char *text);
 
 #endif

@@ -206,18 +206,23 @@ static int column_of(const char *line, size_t len, const char *head)
 	return -1;
 }
 
-/* A table as ps prints it, with heads; the name is its last word. How many there were, -1 without memory. */
+/*
+ * A table as ps prints it, with heads. The name is its last word, since toolbox has more columns than heads; where there is
+ * but the name behind the id, it is all of that: an application may call itself what it likes. How many there were, -1
+ * without memory.
+ */
 static int read_table(struct processes *processes, const char *at)
 {
 	const char *line;
 	size_t len;
-	int pid_column = -1;
+	int pid_column = -1, name_column = -1;
 	while (next_line(&at, &line, &len)) {
 		const char *place = line, *word, *last = line;
 		size_t word_len, last_len = 0;
 		uint32_t pid = 0;
 		if (pid_column < 0) {
 			pid_column = column_of(line, len, "PID");
+			name_column = column_of(line, len, "NAME");
 			continue;
 		}
 		for (int column = 0; (word_len = next_word(&place, line + len, &word)) != 0; column++) {
@@ -225,6 +230,10 @@ static int read_table(struct processes *processes, const char *at)
 				pid = number_of(word, word_len);
 			last = word;
 			last_len = word_len;
+			if (pid_column == 0 && name_column == 1 && column == 1) {
+				last_len = (size_t)(line + len - word);
+				break;
+			}
 		}
 		if (add_process(processes, pid, last, last_len))
 			return -1;

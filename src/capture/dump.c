@@ -16,6 +16,9 @@
 #define FOLDER "/data/local/tmp"
 #define POLL 500	/* ms between two looks at its size */
 #define MORE 10		/* seconds for more to come of what stands still without an end */
+#define ROUNDS 16	/* so often it is brought here again because it has grown, which is more than any device takes */
+#define SURPLUS (INT64_C(1) << 30) /* bytes that a file may have grown by while it is brought here */
+#define AWAY 5		/* seconds for a device to come back that adb cannot reach */
 
 /* A file on the device. */
 struct remote {
@@ -34,11 +37,14 @@ static void remove_remote(void *context)
 	const char *const words[] = { "rm", "-f", remote->path, NULL };
 	struct output output;
 	char reason[512];
-	for (unsigned round = 0; round <= remote->maybe_later; round++) {
+	bool over = false;
+	for (unsigned round = 0; !over; round++) {
 		if (round)
 			stop_sleep(1000);
 		const int rc = adb_shell(remote->adb, ADB_SOON, words, &output);
-		if (rc && round == remote->maybe_later)
+		/* A device is away for a moment when the adb server was started anew. */
+		over = rc ? output.end != RUN_EXITED || round == 2 : round || !remote->maybe_later;
+		if (rc && over)
 			say("%s: %s may be left on the device: %s", remote->adb->serial, remote->path,
 			    adb_reason(&output, reason, sizeof reason));
 		output_free(&output);
@@ -70,15 +76,28 @@ static void explain(const struct selection *selection, const struct dump_request
 		say("the device does not allow it: is %s a debuggable application of the user that is running?", name);
 }
 
-/* Its size in bytes: `stat -c %s`, and where there is none (Android 5) `ls -l`. -1 if there is no such file. */
-static int64_t remote_size(const struct remote *remote)
+/* Is it adb itself that failed, not the command on the device? "error: device 'X' not found", "adb: device offline". */
+static bool is_adbs(const struct output *output)
+{
+	return output->end == RUN_EXITED && output->status && output->data &&
+	       (!strncmp(output->data, "error: ", 7) || !strncmp(output->data, "adb: ", 5));
+}
+
+/*
+ * Its size in bytes: `stat -c %s`, and where there is none (Android 5) `ls -l`. -1 if there is no such file, or adb cannot
+ * ask; then `reason` says why, else it is empty.
+ */
+static int64_t remote_size(const struct remote *remote, char *reason, size_t reason_size)
 {
 	const char *const stat_words[] = { "stat", "-c", "%s", remote->path, NULL };
 	const char *const ls_words[] = { "ls", "-l", remote->path, NULL };
 	struct output output;
 	int64_t size = -1;
 	char *end;
+	*reason = '\0';
 	adb_shell(remote->adb, ADB_SOON, stat_words, &output);
+	if (is_adbs(&output))
+		adb_reason(&output, reason, reason_size);
 	if (output.data && isdigit((unsigned char)*output.data)) {
 		size = strtoll(output.data, &end, 10);
 		size = isspace((unsigned char)*end) || !*end ? size : -1;
@@ -104,11 +123,18 @@ static int64_t remote_size(const struct remote *remote)
 static int64_t wait_whole(const struct selection *selection, const struct remote *remote, int64_t not_size, unsigned seconds)
 {
 	const int64_t end = clock_ms() + (int64_t)seconds * 1000;
-	int64_t last = -1;
+	int64_t last = -1, unreachable = 0;
+	char reason[512];
 	for (;;) {
-		const int64_t size = remote_size(remote);
+		const int64_t size = remote_size(remote, reason, sizeof reason);
 		if (size > 0 && size == last && size != not_size)
 			return size;
+		/* It may come back at once, as after a reset of the bus. */
+		unreachable = !*reason ? 0 : unreachable ? unreachable : clock_ms();
+		if (unreachable && clock_ms() - unreachable >= AWAY * 1000) {
+			say("%s: %s", selection->device->serial, reason);
+			return -1;
+		}
 		last = size;
 		step_at(size > 0 ? (uint64_t)size : 0, 0);
 		if (stop_signal())
@@ -128,6 +154,7 @@ static int64_t wait_whole(const struct selection *selection, const struct remote
 struct pulling {
 	const char *path;
 	int64_t size, last, deadline, patience;
+	bool endless;		/* more came than any file grows meanwhile */
 };
 
 /* As long as bytes come it may take its time. */
@@ -142,7 +169,8 @@ static bool watch_pull(void *context, const char *data, size_t len)
 		pulling->deadline = clock_ms() + pulling->patience;
 	pulling->last = now;
 	step_at(now > 0 ? (uint64_t)now : 0, (uint64_t)pulling->size);
-	return clock_left(pulling->deadline) > 0;
+	pulling->endless = now - SURPLUS > pulling->size;
+	return !pulling->endless && clock_left(pulling->deadline) > 0;
 }
 
 static int pull(const struct selection *selection, const struct remote *remote, int64_t size, unsigned timeout,
@@ -157,7 +185,10 @@ static int pull(const struct selection *selection, const struct remote *remote, 
 	pulling.deadline = clock_ms() + pulling.patience;
 	step("bringing %.1f MB here", (double)size / 1e6);
 	int rc = adb_run(&selection->adb, &run, arguments, &output);
-	if (rc && output.end == RUN_LATE)
+	if (rc && pulling.endless)
+		say("%s: adb pull brings more and more of a file of %" PRId64 " bytes: it was ended",
+		    selection->device->serial, size);
+	else if (rc && output.end == RUN_LATE)
 		say("%s: %s: not a byte came for %u s", selection->device->serial, remote->path, timeout);
 	else if (rc && output.end != RUN_STOPPED)
 		say("%s: adb pull: %s", selection->device->serial, adb_reason(&output, reason, sizeof reason));
@@ -200,8 +231,7 @@ static int run_am(const struct selection *selection, const struct dump_request *
 	words[count] = remote->path;
 	remote->maybe_later = true;
 	step("dumping the heap of %s", selection->name);
-	adb_shell(&selection->adb, (int)request->timeout * 1000, words, &output);
-	remote->maybe_later = output.end != RUN_EXITED;
+	remote->maybe_later = adb_shell(&selection->adb, (int)request->timeout * 1000, words, &output) != 0;
 	const bool failed = adb_failed(&output, reason, sizeof reason);
 	if (failed && output.end != RUN_STOPPED)
 		explain(selection, request, reason);
@@ -225,10 +255,10 @@ int device_dump(const struct selection *selection, const struct dump_request *re
 	unsigned seconds = request->timeout;
 	int64_t size = -1, pulled = -1;
 	bool whole = false;
-	while (!rc && !whole) {
+	for (unsigned round = 0; !rc && !whole; round++) {
 		step("waiting for %s to write it", selection->name);
 		size = wait_whole(selection, &remote, pulled, seconds);
-		if (size > 0 && size == pulled)
+		if (size > 0 && (size == pulled || round == ROUNDS))
 			break;
 		rc = size < 0 ? -1 : pull(selection, &remote, size, request->timeout, path);
 		whole = !rc && ends_whole(path);
@@ -240,6 +270,7 @@ int device_dump(const struct selection *selection, const struct dump_request *re
 	step_end();
 	if (rc || whole)
 		return rc;
-	say("%s: the dump has no end: it was cut on the device, where there may be too little room; kept as it is", selection->name);
+	say("%s: the dump has no end: it was cut on the device, where there may be too little room; it is used as it is",
+	    selection->name);
 	return 1;
 }

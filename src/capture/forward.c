@@ -30,12 +30,14 @@ static unsigned free_port(void)
 static void undo_forward(void *context)
 {
 	const struct forward *forward = context;
-	char local[24];
+	char local[24], reason[64];
 	const char *const arguments[] = { "forward", "--remove", local, NULL };
 	struct output output;
 	snprintf(local, sizeof local, "tcp:%u", forward->port);
-	/* It may not be there any more, or yet: the device is gone, or a signal came. */
-	adb_call(forward->adb, ADB_SOON, arguments, &output);
+	/* That it is not there any more, or not yet, is no failure: the device is gone, or a signal came. */
+	if (adb_call(forward->adb, ADB_SOON, arguments, &output) && output.end != RUN_EXITED)
+		say("%s: adb forward --remove %s: %s: the port may be forwarded still", forward->adb->serial, local,
+		    run_reason(&output, reason, sizeof reason));
 	output_free(&output);
 }
 

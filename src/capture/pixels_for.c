@@ -115,6 +115,10 @@ static int64_t from_process(const struct selection *selection, const struct capt
 static int take(const struct selection *selection, const struct capture_options *options, struct made *made)
 {
 	const unsigned sdk = selection->device->sdk;
+	if (!sdk) {
+		say("%s: its API level is not known, which decides how pictures are fetched", selection->device->serial);
+		return -1;
+	}
 	if (sdk < SDK_PIXELS_NATIVE) {
 		say("%s: API level %u: before %d the pixels are in the dumps themselves", selection->device->serial, sdk,
 		    SDK_PIXELS_NATIVE);

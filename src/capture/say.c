@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/say.h"
 #include "capture/clock.h"
+#include "hprof/mutf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static bool quiet, shown;
@@ -25,15 +28,33 @@ static void clear_line(void)
 	shown = false;
 }
 
+char *printable(char *text)
+{
+	size_t left = strlen(text);
+	for (char *at = text; left;) {
+		uint32_t code = 0;
+		const unsigned used = utf8_decode((const uint8_t *)at, left, &code), len = used ? used : 1;
+		if (code == '\t')
+			*at = ' ';
+		else if (code < ' ' || (code >= 0x7f && code < 0xa0) || (code >= 0xd800 && code < 0xe000))
+			memset(at, '?', len);
+		at += len;
+		left -= len;
+	}
+	return text;
+}
+
 void say(const char *format, ...)
 {
 	va_list arguments;
-	clear_line();
-	fputs("heapfs-capture: ", stderr);
+	char *text;
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
 	va_end(arguments);
-	fputc('\n', stderr);
+	clear_line();
+	fprintf(stderr, "heapfs-capture: %s\n", text ? printable(text) : "out of memory");
+	free(text);
 }
 
 void say_quietly(bool yes)
@@ -47,6 +68,7 @@ void step(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(now, sizeof now, format, arguments);
 	va_end(arguments);
+	printable(now);
 	clear_line();
 	if (quiet)
 		return;

@@ -4,6 +4,9 @@
  *
  * What is being done now is a line that the next one replaces where standard error is a terminal; elsewhere it is a
  * line of its own, once a step, without percent.
+ *
+ * What is said has names and sentences of devices and applications in it, which must not command the terminal: all of it
+ * passes through printable().
  */
 #ifndef HEAPFS_SAY_H
 #define HEAPFS_SAY_H
@@ -11,6 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * A text of somebody else's for a terminal: control characters (those of 8 bits too) become '?', as do bytes that are no
+ * UTF-8; a tab becomes a blank. In place; returns it.
+ */
+char *printable(char *text);
 /* "heapfs-capture: …", as a line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* With --quiet no steps are shown. */

@@ -115,7 +115,6 @@ static void list_all(const struct selection *selection, const struct wanted *wan
 			puts("  nothing that can be dumped: only debuggable applications can");
 		processes_free(&processes);
 	}
-	fflush(stdout);
 }
 
 /* --- the device --- */
@@ -193,8 +192,11 @@ static int take_process(struct selection *selection, const struct process *proce
 	return CAPTURE_FAILED;
 }
 
-/* The one that was named, among all of the device's: am will say whether it can be dumped. */
-static int find_named(struct selection *selection, const char *target)
+/*
+ * The one that was named, among all of the device's: am will say whether it can be dumped. Where `others` may have it, there
+ * being none is CAPTURE_DONE with pid 0.
+ */
+static int find_named(struct selection *selection, const char *target, bool others)
 {
 	struct processes processes;
 	const struct process *found = NULL;
@@ -220,6 +222,8 @@ static int find_named(struct selection *selection, const char *target)
 			if (!strcmp(processes.list[i].name, target))
 				say("  %" PRIu32, processes.list[i].pid);
 		status = CAPTURE_USAGE;
+	} else if (others) {
+		status = CAPTURE_DONE;
 	} else {
 		say("%s: no such process on %s; it must be running. heapfs-capture without a process lists those that can be dumped",
 		    target, selection->device->serial);
@@ -228,7 +232,7 @@ static int find_named(struct selection *selection, const char *target)
 	return status;
 }
 
-/* By a person, or with --yes the one that fits. CAPTURE_DONE with pid 0: the choice is open. */
+/* By a person, or with `yes` the one that fits. CAPTURE_DONE with pid 0: the choice is open. */
 static int choose_process(struct selection *selection, const struct wanted *wanted, bool yes)
 {
 	struct processes processes;
@@ -256,23 +260,23 @@ static int choose_process(struct selection *selection, const struct wanted *want
 	return status;
 }
 
-/* --yes: the best device that has the process, or at least one of its package. */
-static int take_best(struct selection *selection, const struct wanted *wanted)
+/* --yes: the best device that has the process that was named, or the dump's, or at least one of its package. */
+static int take_best(struct selection *selection, const struct wanted *wanted, const char *target)
 {
 	const struct device *only = selection->device;
+	const char *name = target ? target : wanted->process ? wanted->process : wanted->package;
 	for (size_t i = 0; i < selection->devices.count; i++) {
 		const struct device *device = &selection->devices.list[i];
 		if (!device_ready(device) || (only && only != device))
 			continue;
 		int status = take_device(selection, device);
 		if (!status)
-			status = choose_process(selection, wanted, true);
+			status = target ? find_named(selection, target, true) : choose_process(selection, wanted, true);
 		if (status || selection->pid)
 			return status;
 	}
 	say("%s: no process of it runs on %s; start the application, and bring it to where the dump was taken",
-	    wanted->process ? wanted->process : wanted->package ? wanted->package : "the dump's application",
-	    only ? only->serial : "any device");
+	    name ? name : "the dump's application", only ? only->serial : "any device");
 	return CAPTURE_FAILED;
 }
 
@@ -282,13 +286,19 @@ int selection_make(struct selection *selection, const struct capture_options *op
 	int status = find_device(selection, options, wanted);
 	if (status)
 		return status;
-	if (options->yes && wanted && !options->target)
-		return take_best(selection, wanted);
-	if (selection->device)
-		status = options->target ? find_named(selection, options->target) : choose_process(selection, wanted, false);
+	if (options->yes && wanted)
+		return take_best(selection, wanted, options->target);
+	if (selection->device && options->target)
+		status = find_named(selection, options->target, false);
+	else if (selection->device && !options->yes)
+		status = choose_process(selection, wanted, false);
 	if (status || selection->pid)
 		return status;
 	list_all(selection, wanted);
+	if (fflush(stdout) || ferror(stdout)) {
+		say("standard output: cannot be written");
+		return CAPTURE_FAILED;
+	}
 	if (!options->output || stop_signal())
 		return stop_signal() ? CAPTURE_FAILED : CAPTURE_DONE;
 	say("which %s? -s SERIAL and a process's name or id tell%s", selection->device ? "process" : "device",

@@ -43,7 +43,8 @@ int stop_install(void)
 		if (sigaction(signals[i], NULL, &was) || (was.sa_handler != SIG_IGN && sigaction(signals[i], &action, NULL)))
 			return -1;
 	}
-	return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -1 : 0;
+	/* Where SIGCHLD is ignored, which is inherited, nobody learns how a program ended. */
+	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR ? -1 : 0;
 }
 
 int stop_fd(void)

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-/* SIGINT, SIGTERM, SIGHUP and SIGQUIT stop the capture from now on; SIGPIPE is ignored. 0, or -1 with errno. */
+/* SIGINT, SIGTERM, SIGHUP and SIGQUIT stop the capture from now on; SIGPIPE is ignored, SIGCHLD is not. 0, or -1 with errno. */
 int stop_install(void);
 /* Can be read once a signal came. Nobody reads it: it stays so. */
 int stop_fd(void);

@@ -54,9 +54,16 @@ static int make(struct temp *temp)
 int temp_absent(const char *path)
 {
 	struct stat st;
-	if (lstat(path, &st) && errno == ENOENT)
+	if (!*path) {
+		say("a file without a name cannot be written; name one with -o");
+		return -1;
+	}
+	if (!lstat(path, &st))
+		say("%s: %s; name another file, or remove it", path, strerror(EEXIST));
+	else if (errno == ENOENT)
 		return 0;
-	say("%s: %s; name another file, or remove it", path, strerror(EEXIST));
+	else
+		say("%s: cannot be written: %s", path, strerror(errno));
 	return -1;
 }
 
@@ -86,9 +93,11 @@ int temp_keep(struct temp *temp)
 	    renameat2(AT_FDCWD, temp->path, AT_FDCWD, temp->target, RENAME_NOREPLACE)) {
 		/* A filesystem that does not know the flag: look first, then. */
 		struct stat st;
-		const bool unknown = errno == EINVAL || errno == ENOSYS;
-		if (!unknown || !lstat(temp->target, &st) || rename(temp->path, temp->target)) {
-			say("%s: %s", temp->target, strerror(unknown && !lstat(temp->target, &st) ? EEXIST : errno));
+		int error = errno;
+		if (error == EINVAL || error == ENOSYS)
+			error = !lstat(temp->target, &st) ? EEXIST : rename(temp->path, temp->target) ? errno : 0;
+		if (error) {
+			say("%s: %s", temp->target, strerror(error));
 			return -1;
 		}
 	}

@@ -22,7 +22,7 @@ bool trace_wanted(const char *path)
 }
 
 /* A file whose bytes go into the trace. */
-static int put_dump(struct pack *pack, const char *path)
+static int put_dump(struct pack *pack, const char *out, const char *path)
 {
 	struct input in;
 	char error[PATH_MAX + 512];
@@ -34,7 +34,7 @@ static int put_dump(struct pack *pack, const char *path)
 	const uint64_t epoch = input_begin();
 	int rc = pack_dump(pack, in.data, in.size);
 	if (rc) {
-		say("%s", strerror(errno));
+		say("%s: %s", out, strerror(errno));
 	} else if (!input_unharmed(&in, epoch)) {
 		say("%s: the file was changed while it was being read", path);
 		rc = -1;
@@ -44,7 +44,7 @@ static int put_dump(struct pack *pack, const char *path)
 }
 
 /* Pictures that a dump has, named after their pointers; of several for one pointer the first. */
-static int put_bitmaps(struct pack *pack, const struct bitmaps *bitmaps, size_t *count)
+static int put_bitmaps(struct pack *pack, const char *out, const struct bitmaps *bitmaps, size_t *count)
 {
 	const struct hprof *hprof = bitmaps->heap->hprof;
 	uint64_t last = 0;
@@ -57,7 +57,7 @@ static int put_bitmaps(struct pack *pack, const struct bitmaps *bitmaps, size_t 
 		last = picture->pointer;
 		snprintf(name, sizeof name, "0x%" PRIx64 ".%s", picture->pointer, picture_extension(picture->head.format));
 		if (pack_picture(pack, name, data, picture->len)) {
-			say("%s", strerror(errno));
+			say("%s: %s", out, strerror(errno));
 			return -1;
 		}
 		++*count;
@@ -79,11 +79,11 @@ int64_t trace_out(const char *path, uint32_t pid, const struct trace_parts *part
 	step("writing the trace");
 	clock_gettime(CLOCK_REALTIME, &now);
 	pack.time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	int rc = parts->dump ? put_dump(&pack, parts->dump) : 0;
+	int rc = parts->dump ? put_dump(&pack, path, parts->dump) : 0;
 	if (!rc && parts->folder && (rc = pack_folder(&pack, parts->folder, &files, &left_out, error, sizeof error)) != 0)
 		say("%s", error);
 	if (!rc && parts->bitmaps)
-		rc = put_bitmaps(&pack, parts->bitmaps, &pictures);
+		rc = put_bitmaps(&pack, path, parts->bitmaps, &pictures);
 	if (fclose(pack.out) && !rc) {
 		say("%s: %s", path, strerror(errno));
 		rc = -1;
