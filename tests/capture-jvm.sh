@@ -210,21 +210,6 @@ else
 	check "jcmd is run in a session of its own" test "$(printf '%s\n' "$said" | sed 's/.*session \([0-9]*\).*/\1/')" != \
 		"$(ps -o sid= -p $$ | tr -d ' ')"
 	rm "$tmp/empty/jcmd"
-	# What that user puts in place of the file that is being written is not followed. (fs.protected_symlinks is for folders
-	# such as /tmp.)
-	echo ours >"$tmp/victim"
-	chmod 600 "$tmp/victim"
-	(
-		# shellcheck disable=SC2046 # none or one
-		until set -- $(find "$tmp/theirs" -name 'link.hprof.??????') && [ -n "${1-}" ] && ln -sf "$tmp/victim" "$1"; do :; done
-	) &
-	replacer=$!
-	started="$started $replacer"
-	run "$capture" -q --jvm "$vm" -o "$tmp/theirs/link.hprof"
-	kill "$replacer" 2>/dev/null || :
-	wait "$replacer" 2>/dev/null || :
-	is "a link in place of the file: its target is as it was" "$(cat "$tmp/victim") $(stat -c %a "$tmp/victim")" "ours 600"
-	rm -f "$tmp/theirs/link.hprof"*
 	kill -STOP "$vm"
 	run env PATH="$tmp/empty" JAVA_HOME= "$capture" -q --timeout 1 --jvm "$vm" -o "$tmp/out/late.hprof"
 	has "without jcmd: a VM that does not go on" "$rc $said" "1 " "process $vm (java): no dump: it does not go on"
@@ -266,8 +251,8 @@ else
 	"$capture" -q --timeout 60 --jvm "$vm" -o "$tmp/out/mounted.hprof" 2>"$err" &
 	pid=$!
 	started="$started $pid"
-	check "something mounted at our folder: it is there" until_true sh -c 'ls -d /tmp/heapfs-capture.*' >/dev/null
-	folder=$(ls -d /tmp/heapfs-capture.*)
+	ours() { folder=$(find /tmp -maxdepth 1 -name 'heapfs-capture.*' -newer "$tmp/precious/file" | head -n 1) && [ -n "$folder" ]; }
+	check "something mounted at our folder: it is there" until_true ours
 	is "something mounted at our folder: it is the VM's user's" "$(stat -c '%u %a' "$folder")" "65534 700"
 	nsenter -t "$vm" -m mount --bind "$tmp/precious" "$folder"
 	kill -TERM "$pid"
