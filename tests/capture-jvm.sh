@@ -139,8 +139,10 @@ done
 is "no file" "$(find "$tmp/out" -name 'late*')" ""
 kill -CONT "$own"
 nothing_left "given up" "$tmp/out"
-run "$capture" -q --jvm "$own" -o "$tmp/out/again.hprof"
+run "$capture" -q --jvm "$own" -o "$tmp/out/again.hprof" --mount "$mnt"
 is "captured when it goes on" "$rc $said" "0 "
+check "--mount: it is there" cmp "$mnt/raw.hprof" "$tmp/out/again.hprof"
+unmount
 
 # Nobody has asked this one to listen yet, so jcmd makes a file in its folder, which must not stay when jcmd is ended.
 mkdir "$tmp/working"

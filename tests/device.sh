@@ -22,10 +22,25 @@ ADB_MDNS=0
 export HOME TMPDIR ANDROID_ADB_SERVER_PORT ADB_LOCAL_TRANSPORT_MAX_PORT ADB_MDNS
 unset ANDROID_HOME ANDROID_SDK_ROOT ANDROID_SERIAL
 
-# The server belongs to us, and is in the list of what clean() ends.
+# On the way out whoever may still ask the server for something ends before it does: a client without a server starts one.
+finish() {
+	status=$?
+	set +e
+	for pid in $started; do
+		[ "$pid" = "$server" ] || kill -9 "$pid" 2>/dev/null
+	done
+	adb kill-server 2>/dev/null
+	(exit "$status")
+	clean
+}
+listens_at() { grep -q ":$(printf %04X "$1") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
+
+# The server belongs to us, and is in the list of what clean() ends. No client is run before it listens, for the same reason.
 adb nodaemon server >"$tmp/adb.log" 2>&1 &
-started="$started $!"
-until_true adb start-server >/dev/null 2>&1 || { echo "Bail out! the adb server does not start"; exit 1; }
+server=$!
+started="$started $server"
+trap finish EXIT
+until_true listens_at "$ANDROID_ADB_SERVER_PORT" || { echo "Bail out! the adb server does not start"; exit 1; }
 
 # tool DEVICE NAME: a program of a device's shell, from standard input. It finds this machine's programs; with a file
 # slow.NAME in the device's folder it waits so many seconds first.

@@ -200,6 +200,20 @@ refused "cut in the middle: the first to read gets an error" "Input/output error
 served_before_cut "cut in the middle"
 ended "$server" "$mnt" "cut in the middle"
 
+### A baseline is a file of its own: what is of it fails when it is cut, the dump does not
+
+cp "$original" "$tmp/baseline.hprof"
+serve "$(sample jvm)" "$mnt" -o "baseline=$tmp/baseline.hprof"
+removed_texts() { find "$mnt/diff/removed/test.Holder" -name '*.txt' | sort; }
+last=$(removed_texts | tail -n 1) # the kernel does not have it yet when it is read
+check "a baseline: what is removed is there" grep -q "^class: test.Holder" "$(removed_texts | head -n 1)"
+truncate -s 100 "$tmp/baseline.hprof"
+refused "a baseline that is cut: what is of it gives an error" "Input/output error" cat "$last"
+refused "a baseline that is cut: what is made of both gives an error" "Input/output error" cat "$mnt/diff/strings.tsv"
+check "a baseline that is cut: the dump is served" cmp "$mnt/raw.hprof" "$(sample jvm)"
+check "a baseline that is cut: so are its tables" grep -q '^java.lang.String' "$mnt/classes.tsv"
+ended "$server" "$mnt" "a baseline that is cut"
+
 ### A disk that fails: the dump is a file of another mount, whose own dump is cut. Its size stays what it was.
 
 cp "$original" "$dump"

@@ -372,9 +372,11 @@ static void every_fault(void **state)
 			struct peer peer = { .fault = faults[i].fault, .at = at };
 			struct seen now = { .pictures = 0 };
 			const enum live_end end = fetch(&peer, &now, faults[i].slow ? &hasty : &patient);
-			/* What is said last, when all has come: the array and the stream may go. */
+			/* What is said last, when all has come: the array and the stream may go. On a machine that has much to
+			   do, the hasty one gives up sooner than it has to, also when it connects. */
+			const bool gave_up = faults[i].slow && (end == LIVE_IDLE || end == LIVE_SILENT || end == LIVE_REFUSED);
 			if (end != LIVE_DONE || at < fine.commands - 2)
-				assert_true(end == faults[i].end || (faults[i].slow && (end == LIVE_IDLE || end == LIVE_SILENT)));
+				assert_true(end == faults[i].end || gave_up);
 			if (faults[i].disposes)
 				assert_true(peer.disposed);
 		}
