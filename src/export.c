@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export.h"
 
+#include "unfinished.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,24 +221,6 @@ static const char *const left_out[] = {
 	"diff/new", "diff/removed", "diff/callstacks", /* with option baseline= */
 };
 
-/* The file that is being written, for who is interrupted meanwhile. */
-static struct {
-	int folder;
-	const char *volatile path; /* NULL: none */
-} unfinished;
-
-static const int ending[] = { SIGHUP, SIGINT, SIGPIPE, SIGTERM };
-#define ENDING_COUNT (sizeof ending / sizeof *ending)
-
-/* Only what POSIX allows in a handler. The signal itself comes again when this returns. */
-static void on_end(int sig)
-{
-	if (unfinished.path)
-		unlinkat(unfinished.folder, unfinished.path, 0);
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
 struct entry {
 	uint64_t ino;
 	mode_t type;
@@ -338,10 +321,10 @@ static int walk_file(struct walk *walk, const struct entry *entry)
 	int rc = attributes(walk->exporter, entry->ino, &st);
 	if (!rc) {
 		const struct timespec times[2] = { st.st_atim, st.st_mtim };
-		unfinished.path = walk->path.data;
+		unfinished_is(walk->fd, walk->path.data);
 		const int fd = open_new(walk, &st);
 		if (fd < 0) {
-			unfinished.path = NULL;
+			unfinished_none();
 			return cannot_write(walk, errno);
 		}
 		rc = copy_file(walk->exporter, entry->ino, fd, &write_error);
@@ -352,7 +335,7 @@ static int walk_file(struct walk *walk, const struct entry *entry)
 			write_error = errno;
 		if (rc || write_error)
 			unlinkat(walk->fd, walk->path.data, 0);
-		unfinished.path = NULL;
+		unfinished_none();
 	}
 	if (write_error)
 		return cannot_write(walk, write_error);
@@ -457,22 +440,14 @@ static int open_folder(const char *folder)
 
 int export_all(const struct exporter *exporter, const char *folder)
 {
-	struct sigaction before[ENDING_COUNT];
 	struct walk walk = { .exporter = exporter, .folder = folder, .fd = open_folder(folder) };
 	if (walk.fd < 0)
 		return -1;
 	text_putc(&walk.path, 0);
 	walk.path.len = 0;
-	unfinished.folder = walk.fd;
-	for (size_t i = 0; i < ENDING_COUNT; i++) {
-		const struct sigaction action = { .sa_handler = on_end };
-		sigaction(ending[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN) /* as under nohup */
-			sigaction(ending[i], &action, NULL);
-	}
+	unfinished_begin();
 	const int rc = walk.path.failed ? say(exporter, folder, ENOMEM) : walk_entries(&walk, TREE_ROOT);
-	for (size_t i = 0; i < ENDING_COUNT; i++)
-		sigaction(ending[i], &before[i], NULL);
+	unfinished_end();
 	end_progress(&walk);
 	text_free(&walk.path);
 	close(walk.fd);

@@ -4,6 +4,7 @@
 #include "loli/difference.h"
 #include "open.h"
 #include "tree/report_text.h"
+#include "unfinished.h"
 #include "values.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@ struct arguments {
 	const char *old, *new;	/* the file alone is `new` */
 	const char *dump;	/* a profile to be reported on alone */
 	const char *output, *table;
+	const char *mapping, *old_mapping;
 	const char **symbols;
 	size_t symbol_count;
 	uint64_t threshold;
@@ -53,6 +55,9 @@ static void print_help(FILE *out)
 	      "      --dump PROFILE         print LoliProfiler's report of what one profile holds\n"
 	      "      --symbols PATH         fill in names of functions: what nm -nC prints, a library, or a\n"
 	      "                             folder <abi>/lib*.so; may be given more than once\n"
+	      "      --mapping FILE         of heap dumps, names as before R8 or ProGuard, from its\n"
+	      "                             mapping file\n"
+	      "      --old-mapping FILE     the same of OLD alone, where it is of another build\n"
 	      "      --old-dump N, --new-dump N   of a file with several heap dumps, the Nth\n"
 	      "      --strict               refuse a file that is damaged or cut\n"
 	      "  -h, --help                 this text\n"
@@ -78,6 +83,7 @@ struct output {
 	const char *name;	/* for messages */
 	const char *path;	/* or NULL: standard output */
 	int fd;
+	bool removable;		/* a regular file */
 };
 
 /* Is a path one of the files that are being read? It would be emptied. */
@@ -90,24 +96,34 @@ static bool is_read(const char *path, const struct opened *opened)
 
 static int output_open(struct output *output, const char *path, const struct opened *new, const struct opened *old)
 {
-	*output = (struct output){ path ? path : "standard output", path, STDOUT_FILENO };
+	struct stat st;
+	*output = (struct output){ path ? path : "standard output", path, STDOUT_FILENO, false };
 	if (!path)
 		return 0;
 	if (is_read(path, new) || is_read(path, old))
 		return fail("%s: is what is to be compared; write to another file", path);
 	output->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return output->fd < 0 ? fail("%s: %s", path, strerror(errno)) : 0;
+	if (output->fd < 0)
+		return fail("%s: %s", path, strerror(errno));
+	output->removable = !fstat(output->fd, &st) && S_ISREG(st.st_mode);
+	if (output->removable) {
+		unfinished_begin();
+		unfinished_is(AT_FDCWD, path);
+	}
+	return 0;
 }
 
-/* What is not whole is removed. Some file systems say only now that the disk is full. */
+/* What is not whole is removed, also where a signal ends the program. Some file systems say only now that the disk is full. */
 static int output_close(struct output *output, int rc)
 {
-	struct stat st;
-	const bool regular = output->path && output->fd >= 0 && !fstat(output->fd, &st) && S_ISREG(st.st_mode);
 	if (output->fd >= 0 && close(output->fd) && !rc)
 		rc = fail("%s: %s", output->name, strerror(errno));
-	if (rc && regular)
-		unlink(output->path);
+	if (output->removable) {
+		if (rc)
+			unlink(output->path);
+		unfinished_none();
+		unfinished_end();
+	}
 	return rc;
 }
 
@@ -172,26 +188,13 @@ static int dump_profile(const struct arguments *arguments, struct opened *opened
 	return rc;
 }
 
-/* What was held at a moment, with what is held at the end. */
-static struct report *compare_moments(const struct loli *loli, int64_t time_ms, unsigned skip)
-{
-	struct loli_records records;
-	struct loli_moment moment = { .blocks = NULL };
-	struct report *report = NULL;
-	if (records_open(&records, loli, false) && moment_open(&moment, &records, time_ms))
-		report = report_compare(loli, loli, &moment, skip);
-	moment_close(&moment);
-	records_close(&records);
-	return report;
-}
-
 /* The growth as a profile. */
 static int write_profile(const struct arguments *arguments, struct opened *new, struct opened *old)
 {
 	const uint64_t epoch = input_begin();
 	struct output output;
-	struct report *report = old->begun ? report_compare(&old->profile, &new->profile, NULL, arguments->skip) :
-					     compare_moments(&new->profile, arguments->since_ms, arguments->skip);
+	struct report *report = old->begun ? report_compare(&old->profile, &new->profile, arguments->skip) :
+					     report_compare_moment(&new->profile, arguments->since_ms, arguments->skip);
 	int rc = report ? 0 : cut(arguments->new);
 	if (!rc)
 		rc = output_open(&output, arguments->output, new, old);
@@ -287,13 +290,15 @@ static int run(const struct arguments *arguments)
 	struct opened new = { .heap_count = 0 }, old = { .heap_count = 0 };
 	struct open_options options = { .program = PROGRAM, .path = arguments->dump ? arguments->dump : arguments->new,
 					.dump_option = "--new-dump", .dump = arguments->new_number, .only_one = true,
-					.strict = arguments->strict };
+					.strict = arguments->strict, .mapping = arguments->mapping };
 	options.loli.symbols = arguments->symbols;
 	options.loli.symbol_count = arguments->symbol_count;
 	struct open_options old_options = options;
 	old_options.path = arguments->old;
 	old_options.dump_option = "--old-dump";
 	old_options.dump = arguments->old_number;
+	if (arguments->old_mapping)
+		old_options.mapping = arguments->old_mapping;
 	int rc = opened_open_both(&new, &options, &old, &old_options);
 	if (!rc && arguments->dump && !new.container.loli)
 		rc = fail("%s: is a heap dump, and --dump is for native profiles (.loli)", arguments->dump);
@@ -304,7 +309,7 @@ static int run(const struct arguments *arguments)
 	return rc;
 }
 
-enum { SINCE = 256, DUMP, TABLE, SYMBOLS, OLD_DUMP, NEW_DUMP, STRICT };
+enum { SINCE = 256, DUMP, TABLE, SYMBOLS, MAPPING, OLD_MAPPING, OLD_DUMP, NEW_DUMP, STRICT };
 
 /* 0 to go on, 1 to stop, -1 when it has been said what is wrong. */
 static int take_option(int option, struct arguments *arguments)
@@ -333,6 +338,12 @@ static int take_option(int option, struct arguments *arguments)
 	case SYMBOLS:
 		arguments->symbols[arguments->symbol_count++] = optarg;
 		return 0;
+	case MAPPING:
+		arguments->mapping = optarg;
+		return 0;
+	case OLD_MAPPING:
+		arguments->old_mapping = optarg;
+		return 0;
 	case OLD_DUMP:
 		return value_number(optarg, 1, UINT32_MAX, &arguments->old_number) ? 0 : fail("--old-dump %s: %s", optarg, number);
 	case NEW_DUMP:
@@ -360,6 +371,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 						 { "dump", required_argument, NULL, DUMP },
 						 { "table", required_argument, NULL, TABLE },
 						 { "symbols", required_argument, NULL, SYMBOLS },
+						 { "mapping", required_argument, NULL, MAPPING },
+						 { "old-mapping", required_argument, NULL, OLD_MAPPING },
 						 { "old-dump", required_argument, NULL, OLD_DUMP },
 						 { "new-dump", required_argument, NULL, NEW_DUMP },
 						 { "strict", no_argument, NULL, STRICT },
@@ -379,6 +392,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	if (arguments->dump && (arguments->since || arguments->table))
 		return fail("--dump is about one profile as it is, and %s compares",
 			    arguments->since ? "--baseline-time" : "--table");
+	if (arguments->old_mapping && wanted != 2)
+		return fail("--old-mapping is about the older of two dumps");
 	arguments->old = wanted == 2 ? argv[optind] : NULL;
 	arguments->new = wanted ? argv[argc - 1] : NULL;
 	return 0;

@@ -65,6 +65,7 @@ static void print_help(FILE *out)
 	      "                         are relative to the mapping that holds them\n"
 	      "  -o baseline=FILE       an earlier dump, or profile: diff/ shows what has changed since\n"
 	      "  -o baseline_dump=N     that file's Nth heap dump\n"
+	      "  -o baseline_mapping=FILE   that file's mapping file (that of mapping=)\n"
 	      "  -o baseline_time=T     of a profile: diff/ shows what has changed since T ms\n"
 	      "  -o skip_root_levels=N  leave out so many levels of a profile's stacks in diff/report.txt\n"
 	      "  -o uid=N, -o gid=N     owner and group (those of the dump)\n"

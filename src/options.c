@@ -63,6 +63,7 @@ static const struct option_row rows[] = {
 	ROW("pixels=", pictures, PICTURES, false, false),
 	ROW("baseline=", baseline, VALUE, false, false),
 	ROW("baseline_dump=", baseline_dump, VALUE, false, false),
+	ROW("baseline_mapping=", baseline_mapping, VALUE, false, false),
 	ROW("baseline_time=", baseline_time, VALUE, false, false),
 	ROW("skip_root_levels=", skip_root_levels, VALUE, false, false),
 	IGNORED_WORD("max_read="), /* ours is set */
@@ -346,6 +347,8 @@ static int parse_opening(const struct options *options, struct settings *setting
 	settings->baseline = *open;
 	settings->baseline.path = options->baseline;
 	settings->baseline.dump_option = "baseline_dump";
+	if (options->baseline_mapping) /* of another build, in which names are others */
+		settings->baseline.mapping = options->baseline_mapping;
 	settings->baseline.only_pid = false;
 	settings->baseline.unpacked = NULL;
 	settings->baseline.picture_count = 0;
@@ -357,6 +360,7 @@ static int parse_opening(const struct options *options, struct settings *setting
 	settings->tree.since_given = options->baseline_time != NULL;
 	settings->tree.since_ms = time;
 	const char *idle = options->baseline_dump && !options->baseline ? "baseline_dump" :
+			   options->baseline_mapping && !options->baseline ? "baseline_mapping" :
 			   options->skip_root_levels && !options->baseline && !options->baseline_time ? "skip_root_levels" :
 													NULL;
 	if (idle)

@@ -14,7 +14,8 @@ struct options {
 	int help, version, strict, debug, foreground, single_thread, clone_fd, allow_other;
 	/* As given, or NULL. */
 	char *dump_number, *pid, *tmpdir, *unpacked, *mapping, *max_threads, *png_level, *uid, *gid, *links, *readdirplus,
-		*graph_memory, *dominators, *time, *so_base, *baseline, *baseline_dump, *baseline_time, *skip_root_levels;
+		*graph_memory, *dominators, *time, *so_base, *baseline, *baseline_dump, *baseline_mapping, *baseline_time,
+		*skip_root_levels;
 	char **symbols, **pictures; /* paths */
 	size_t symbol_count, picture_count;
 	bool not_beside;	/* no pictures of the folder beside the dump */

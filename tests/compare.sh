@@ -107,6 +107,21 @@ for output in text dump; do
 done
 run "$compare" -o "$tmp/nowhere/x" "$before" "$after"
 said_and_status "-o: a folder that is not there" 2 "$tmp/nowhere/x: No such file or directory"
+# The file is there before the graphs are, which take longer than it takes to see it.
+mksample big 1000000 "$tmp/big.hprof"
+for signal in TERM INT; do
+	# In the background INT is ignored, unless env says otherwise.
+	env --default-signal=INT "$compare" --table dominators -o "$tmp/ended.tsv" "$tmp/big.hprof" "$tmp/big.hprof" 2>"$err" &
+	pid=$!
+	started="$started $pid"
+	until_true [ -e "$tmp/ended.tsv" ] || fail "-o: $signal: begins"
+	kill -s "$signal" "$pid"
+	rc=0
+	wait "$pid" || rc=$?
+	is "-o: $signal ends it" "$(kill -l "$rc")" "$signal"
+	check "-o: $signal leaves no half file" test ! -e "$tmp/ended.tsv"
+done
+rm "$tmp/big.hprof"
 
 ### What is refused
 

@@ -56,7 +56,7 @@ static const struct place *place_of(struct places *places, const struct loli_mad
 
 static void put_text(struct writer *w, const char *text, size_t len)
 {
-	char copy[128];
+	char copy[8192];
 	assert(len < sizeof copy);
 	memcpy(copy, text, len);
 	copy[len] = 0;

@@ -224,6 +224,24 @@ for name in info.txt dominators.tsv; do
 done
 rm -f "$tmp"/large-*.hprof
 
+### Names of two builds
+
+printf 'com.example.Single -> app.Early:\n' >"$tmp/old.map"
+printf 'com.example.Single -> app.Late:\n' >"$tmp/new.map"
+# singles OPTION…: of the class that is called otherwise in each of them, what heapfs-compare says
+singles() {
+	"$compare" "$@" "$before" "$after" 2>/dev/null | grep '^com.example.Single\|^app.\(Early\|Late\)' | cut -f 1,4 | tr '\t\n' ' ;'
+}
+is "without mappings" "$(singles)" "app.Late 1;app.Early -1;"
+is "a mapping" "$(singles --mapping "$tmp/new.map")" "com.example.Single 1;app.Early -1;"
+is "a mapping for each" "$(singles --mapping "$tmp/new.map" --old-mapping "$tmp/old.map")" ""
+"$compare" --mapping "$tmp/new.map" --old-mapping "$tmp/old.map" "$before" "$after" >"$tmp/mapped" 2>/dev/null || :
+"$heapfs" --export diff/classes.tsv -o "baseline=$before,baseline_mapping=$tmp/old.map,mapping=$tmp/new.map" "$after" \
+	>"$tmp/exported" || :
+check "a mapping for each: baseline_mapping= does the same" cmp "$tmp/exported" "$tmp/mapped"
+refused "baseline_mapping= without a baseline" "baseline= was not given" "$heapfs" --export . -o "baseline_mapping=$tmp/old.map" "$after"
+refused "--old-mapping of one file" "the older of two" "$compare" --old-mapping "$tmp/old.map" --dump "$after"
+
 ### heapfs-compare in scripts
 
 run "$compare" "$before" "$after"

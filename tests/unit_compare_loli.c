@@ -474,6 +474,34 @@ static void deep(void **state)
 	}
 }
 
+/* Of a library's long name, so much is in those of its functions that have none: each place would have a copy of it. */
+static void long_library(void **state)
+{
+	static char before[5000], after[5000];
+	struct loli_made_record records[] = { { 1, 1, 5000, 1, before }, { 2, 2, 5000, 2, before } };
+	struct pair pair;
+	struct writer old, new;
+	char expected[2 * NAMES_LIBRARY_MOST];
+	(void)state;
+	memset(before, 'a', sizeof before - 1);
+	before[NAMES_LIBRARY_MOST - 1] = '\xe9'; /* Latin-1, two bytes of UTF-8 */
+	memcpy(after, before, sizeof after);
+	sample_loli_made(&old, &(struct loli_made){ records, 1, NULL, 0, 0, 0 });
+	records[1].stack = after;
+	sample_loli_made(&new, &(struct loli_made){ records, 2, NULL, 0, 0, 0 });
+	open_pair(&pair, &old, &new, (struct tree_options){ .skip_root_levels = 0 });
+	struct report *report = report_dump(&pair.new.loli, 0);
+	assert_non_null(report);
+	assert_int_equal(report->line_count, 1);
+	const struct text_entry name = report_name(report, 0);
+	assert_memory_equal(name.data, before, NAMES_LIBRARY_MOST - 1);
+	assert_memory_equal(name.data + NAMES_LIBRARY_MOST - 1, "!0x", 3);
+	report_close(report);
+	snprintf(expected, sizeof expected, "\t1\t%.*s![no name]\n", NAMES_LIBRARY_MOST - 1, before);
+	text_has(&pair, "diff/stacks.tsv", expected);
+	close_pair(&pair);
+}
+
 /* Qt's own values. */
 static void hashes(void **state)
 {
@@ -507,7 +535,7 @@ static void as_profile(void **state)
 	assert_int_equal(open_profile(&b, after.data, after.len), 0);
 	writer_free(&before);
 	writer_free(&after);
-	struct report *report = report_compare(&a.loli, &b.loli, NULL, 0);
+	struct report *report = report_compare(&a.loli, &b.loli, 0);
 	assert_non_null(report);
 	FILE *out = open_memstream(&data, &len);
 	assert_int_equal(loli_write_difference(out, report), 0);
@@ -602,7 +630,7 @@ int main(void)
 		cmocka_unit_test(changes),     cmocka_unit_test(the_same),    cmocka_unit_test(counts),
 		cmocka_unit_test(moments),     cmocka_unit_test(moments_in_disorder),
 		cmocka_unit_test(dumps),       cmocka_unit_test(blind_spots), cmocka_unit_test(meets_itself),
-		cmocka_unit_test(deep),
+		cmocka_unit_test(deep),	       cmocka_unit_test(long_library),
 		cmocka_unit_test(hashes),      cmocka_unit_test(as_profile),  cmocka_unit_test(truncations),
 		cmocka_unit_test(odd_words),
 	};

@@ -396,6 +396,37 @@ static void hidden_field(struct vm *vm, bool after)
 	VM_NEW(vm, vm_define(vm, "app/Subject", super, "number:I"), after ? 1 : 2, after ? 2 : 1);
 }
 
+/* An instance of which the dump has only the first bytes, and one that refers to another such. */
+static void cut_short(struct vm *vm, uint32_t first, uint32_t there)
+{
+	const uint64_t class = vm_define(vm, "app/Subject", vm->object, "number:I to:L"),
+		       other = vm_define(vm, "app/Other", vm->object, "a:I b:I c:I");
+	const uint64_t ids[] = { vm_alloc(vm, vm_size(vm, class)), vm_alloc(vm, vm_size(vm, other)) };
+	sub_instance_begin(&vm->heap, ids[0], class);
+	put_u4(&vm->heap, first);
+	sub_instance_end(&vm->heap);
+	sub_instance_begin(&vm->heap, ids[1], other);
+	put_u4(&vm->heap, there);
+	sub_instance_end(&vm->heap);
+	VM_NEW(vm, class, 7, ids[1]);
+}
+
+static void same_beginnings(struct vm *vm, bool after)
+{
+	(void)after;
+	cut_short(vm, 1, 2);
+}
+
+static void other_beginning(struct vm *vm, bool after)
+{
+	cut_short(vm, after, 2);
+}
+
+static void other_beginning_there(struct vm *vm, bool after)
+{
+	cut_short(vm, 1, after);
+}
+
 static void array_of(struct vm *vm, bool after, const char *text)
 {
 	const uint64_t class = vm_define(vm, "[Lapp/Subject;", vm->object, "");
@@ -424,6 +455,74 @@ static void test_contents(void **state)
 	check_equal("what is no address", no_addresses, false);
 	check_equal("one field more", one_field_more, true);
 	check_equal("a hidden field", hidden_field, false);
+	check_equal("two that are cut", same_beginnings, true);
+	check_equal("the beginning of one that is cut", other_beginning, false);
+	check_equal("the beginning of one that is cut behind the reference", other_beginning_there, false);
+}
+
+#define FIELDS (2 * CONTENT_MOST) /* eight a class */
+#define SUBJECTS 200
+
+/* Objects that refer to ones with a great many fields, of which each has another one set. */
+static void make_wide(struct opened *opened, bool after)
+{
+	struct vm vm;
+	char name[32];
+	vm_init(&vm, VM_JDK9, 8);
+	if (after)
+		vm_alloc(&vm, UINT64_C(0x1000000));
+	uint64_t wide = vm.object;
+	for (unsigned i = 0; i < FIELDS / 8; i++) {
+		snprintf(name, sizeof name, "app/Wide%u", i);
+		wide = vm_define(&vm, name, wide, "a:B b:B c:B d:B e:B f:B g:B h:B");
+	}
+	const uint64_t class = vm_define(&vm, "app/Subject", vm.object, "to:L");
+	for (unsigned i = 0; i < SUBJECTS; i++) {
+		static uint64_t values[FIELDS];
+		const unsigned set = i * 41 % FIELDS;
+		values[set] = after;
+		VM_NEW(&vm, class, vm_new(&vm, 0, wide, values, FIELDS));
+		values[set] = 0;
+	}
+	opened_vm(opened, &vm, JVM);
+}
+
+/* Of what is behind a reference so many fields count: about the half here. Or each reference costs as much as a class has. */
+static void test_wide(void **state)
+{
+	struct pair pair;
+	(void)state;
+	make_wide(&pair.dumps[DIFF_OLD], false);
+	make_wide(&pair.dumps[DIFF_NEW], true);
+	pair_start(&pair, 1);
+	const struct diff_list *const *lists = (const struct diff_list *const *)pair.diff->objects.lists;
+	const uint32_t subject = (uint32_t)(class_called(pair.diff, "app.Subject") - pair.diff->classes),
+		       wide = (uint32_t)(class_called(pair.diff, "app.Wide1023") - pair.diff->classes);
+	assert_in_range(lists[DIFF_NEW][subject].count, SUBJECTS / 4, SUBJECTS * 3 / 4);
+	assert_int_equal(lists[DIFF_NEW][wide].count, SUBJECTS); /* themselves they are compared whole */
+	pair_end(&pair);
+}
+
+/* Bytes of Strings whose characters ART writes as arrays, of 16 bytes each and of what the text takes, in steps of 8. */
+static void test_art_texts(void **state)
+{
+	struct pair pair;
+	(void)state;
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		struct vm vm;
+		vm_init(&vm, VM_ART, 4);
+		for (unsigned i = 0; i < (side == DIFF_NEW ? 3 : 1); i++)
+			vm_string(&vm, "characters are a part of it");
+		opened_vm(&pair.dumps[side], &vm, "JAVA PROFILE 1.0.3");
+	}
+	pair_start(&pair, 1);
+	assert_int_equal(pair.diff->texts.count, 1);
+	const struct diff_sum *sums = pair.diff->texts.list[0].sums;
+	assert_int_equal(sums[DIFF_OLD].count, 1);
+	assert_int_equal(sums[DIFF_OLD].bytes, 16 + 32);
+	assert_int_equal(sums[DIFF_NEW].count, 3);
+	assert_int_equal(sums[DIFF_NEW].bytes, 3 * (16 + 32));
+	pair_end(&pair);
 }
 
 static void check_arrays(const char *text, size_t left)
@@ -456,6 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_judge),	 cmocka_unit_test(test_packed),	  cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_bitmaps),	 cmocka_unit_test(test_contents), cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_wide),	 cmocka_unit_test(test_art_texts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,7 @@ static size_t gather_keys(const struct comparer *contents, const struct diff_cla
 static void keep_fields(const struct comparer *contents, const struct diff_class *class, const uint64_t *keys, size_t count,
 			bool all)
 {
+	const struct heap *heap = contents->diff->heaps[contents->side];
 	const uint32_t *members = diff_members(contents->diff, class, contents->side);
 	for (uint32_t i = 0; i < class->class_count[contents->side]; i++) {
 		struct content_plan *plan = &contents->plans[members[i]];
@@ -159,6 +160,10 @@ static void keep_fields(const struct comparer *contents, const struct diff_class
 		while (plan->primitives < kept && fields[plan->primitives].type != TYPE_OBJECT)
 			plan->primitives++;
 		plan->references = kept - plan->primitives;
+		for (uint32_t j = 0; j < kept; j++) {
+			const uint64_t end = fields[j].at + (uint64_t)type_width(fields[j].type, heap->id_width);
+			plan->end = end > plan->end ? end : plan->end;
+		}
 	}
 }
 
@@ -202,8 +207,8 @@ void contents_close(struct comparer contents[DIFF_SIDES])
 
 /* --- contents --- */
 
-/* What stands for a reference that leads to no object; any numbers will do. */
-enum { CONTENT_NULL = 1, CONTENT_ABSENT, CONTENT_CLASS, CONTENT_NO_TEXT };
+/* What stands for a reference that leads to no object, and the like; any numbers will do. */
+enum { CONTENT_NULL = 1, CONTENT_ABSENT, CONTENT_CLASS, CONTENT_NO_TEXT, CONTENT_CUT };
 
 static uint64_t hash_text(const struct string *string, uint64_t most)
 {
@@ -213,19 +218,23 @@ static uint64_t hash_text(const struct string *string, uint64_t most)
 	return hash_word(string_hash(&head), string->units);
 }
 
+/* Are not all of its fields there that are compared? Its class may say of far more than the dump has bytes. */
+static bool is_cut(const struct comparer *contents, const struct object *object)
+{
+	return object->data_len < contents->plans[class_number(contents->diff->heaps[contents->side], object->class)].end;
+}
+
 /* A primitive value, whatever its type. */
 static uint64_t value_of(const struct content_field *field, const struct object *object, unsigned id_width)
 {
 	const unsigned width = type_width(field->type, id_width);
 	uint64_t value = 0;
-	if (field->at + (uint64_t)width > object->data_len)
-		return 0; /* an instance that is cut short */
 	for (unsigned i = 0; i < width; i++)
 		value = value << 8 | object->data[field->at + i];
 	return value;
 }
 
-/* Of an object, all but what its references lead to; of texts and elements, so many. */
+/* Of an object, all but what its references lead to; of texts, elements and fields, so many. */
 static uint64_t flat_content(const struct comparer *contents, const struct object *object, uint64_t most)
 {
 	const struct heap *heap = contents->diff->heaps[contents->side];
@@ -243,7 +252,9 @@ static uint64_t flat_content(const struct comparer *contents, const struct objec
 	if (number == heap->string_class)
 		return hash_word(hash, heap_string(heap, object, &text) ? hash_text(&text, most) : CONTENT_NO_TEXT);
 	const struct content_plan *plan = &contents->plans[number];
-	for (uint32_t i = 0; i < plan->primitives; i++)
+	if (is_cut(contents, object))
+		return hash_bytes(hash_word(hash, CONTENT_CUT), object->data, object->data_len < most ? object->data_len : most);
+	for (uint32_t i = 0; i < plan->primitives && i < most; i++)
 		hash = hash_word(hash_word(hash, contents->fields[plan->first + i].key),
 				 value_of(&contents->fields[plan->first + i], object, I));
 	return hash;
@@ -276,12 +287,12 @@ uint64_t content_of(const struct comparer *contents, const struct object *object
 		for (uint64_t at = 0; at + I <= object->data_len && !atomic_load_explicit(contents->cancel, memory_order_relaxed);
 		     at += I)
 			hash = hash_word(hash, reference_content(contents, read_id(object->data + at, I), &near));
-	} else if (object->kind == OBJECT_INSTANCE && class_number(heap, object->class) != heap->string_class) {
+	} else if (object->kind == OBJECT_INSTANCE && class_number(heap, object->class) != heap->string_class &&
+		   !is_cut(contents, object)) {
 		const struct content_plan *plan = &contents->plans[class_number(heap, object->class)];
 		const struct content_field *fields = contents->fields + plan->first + plan->primitives;
 		for (uint32_t i = 0; i < plan->references; i++) {
-			const bool whole = fields[i].at + (uint64_t)I <= object->data_len;
-			const uint64_t id = whole ? read_id(object->data + fields[i].at, I) : 0;
+			const uint64_t id = read_id(object->data + fields[i].at, I);
 			hash = hash_word(hash_word(hash, fields[i].key), reference_content(contents, id, &near));
 		}
 	}

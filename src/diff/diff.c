@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "diff/parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct diff *diff_open(const struct heap *old, const struct heap *new, struct graph *old_graph, struct graph *new_graph,
@@ -67,4 +68,21 @@ void diff_close(struct diff *diff)
 	free(diff->paths.list);
 	free(diff->paths.order);
 	free(diff);
+}
+
+int on_all_threads(const struct diff *diff, void *(*work)(void *context), void *context)
+{
+	pthread_t *threads = calloc(diff->threads, sizeof *threads);
+	unsigned started = 0;
+	if (!threads)
+		return ENOMEM;
+	while (started + 1 < diff->threads && !pthread_create(&threads[started], NULL, work, context))
+		started++;
+	const bool touched_bad = input_touched_bad;
+	work(context);
+	input_touched_bad |= touched_bad;
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	return 0;
 }

@@ -28,7 +28,7 @@
  *
  * Contents are equal if class, primitive values and references are: a reference's is null, the String's text, or else the
  * class and the primitive values of what it leads to (of a primitive array the elements, of another one the length). Of
- * what a reference leads to, the first CONTENT_MOST bytes of text or elements count. Only fields that classes of both
+ * what a reference leads to, the first CONTENT_MOST fields, bytes of elements or chars of text count. Only fields that classes of both
  * dumps have count, and none that holds an address: see content.c. Contents are compared by hashes of 64 bits. Of n equal
  * objects before and m after, m - n are new, the last ones in the file's order.
  *

@@ -10,11 +10,6 @@
 #define RUNS 64
 #define RUN 256
 
-static const struct class *string_class(const struct heap *heap)
-{
-	return heap->string_class == CLASS_NONE ? NULL : &heap->classes[heap->string_class];
-}
-
 /* --- the process --- */
 
 /* A thread, and where the VM keeps its own part of it. */

@@ -284,19 +284,8 @@ static void *match_some(void *argument)
 
 static int match_all(struct matching *matching)
 {
-	pthread_t *threads = calloc(matching->diff->threads, sizeof *threads);
-	unsigned started = 0;
-	if (!threads)
-		return ENOMEM;
-	while (started + 1 < matching->diff->threads && !pthread_create(&threads[started], NULL, match_some, matching))
-		started++;
-	const bool touched_bad = input_touched_bad;
-	match_some(matching);
-	input_touched_bad |= touched_bad;
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	free(threads);
-	return atomic_load(&matching->error);
+	const int rc = on_all_threads(matching->diff, match_some, matching);
+	return rc ? rc : atomic_load(&matching->error);
 }
 
 static int compare_counts(const void *a, const void *b, void *context)

@@ -5,6 +5,16 @@
 
 #include "diff/diff.h"
 
+static inline const struct class *string_class(const struct heap *heap)
+{
+	return heap->string_class == CLASS_NONE ? NULL : &heap->classes[heap->string_class];
+}
+
+/* --- diff.c --- */
+
+/* Has as many threads work as the diff may use, or as there can be, and waits for all. 0 or ENOMEM. */
+int on_all_threads(const struct diff *diff, void *(*work)(void *context), void *context);
+
 /* --- fold.c --- */
 
 /*
@@ -24,7 +34,7 @@ int judge(const struct diff *diff, struct diff_judgement *judgement);
 
 /* --- content.c --- */
 
-/* Of what a reference leads to, this much counts: bytes of elements, chars of a text. */
+/* Of what a reference leads to, this much counts: bytes of elements, chars of a text, fields. */
 #define CONTENT_MOST 4096
 
 struct content_field {
@@ -39,6 +49,7 @@ struct comparer {
 	enum diff_side side;
 	struct content_plan {
 		uint32_t first, primitives, references;
+		uint64_t end;	/* of its fields, in an instance's data */
 	} *plans;		/* by class number */
 	struct content_field *fields;
 	const _Atomic bool *cancel;

@@ -26,11 +26,6 @@ struct hashing {
 };
 #define STRETCH 8192
 
-static const struct class *string_class(const struct heap *heap)
-{
-	return heap->string_class == CLASS_NONE ? NULL : &heap->classes[heap->string_class];
-}
-
 /* Hashes Strings of one dump from a rank on. */
 static int hash_stretch(struct hashing *hashing, enum diff_side side, uint64_t rank, uint64_t count)
 {
@@ -80,19 +75,8 @@ static void *hash_some(void *argument)
 
 static int hash_all(struct hashing *hashing)
 {
-	pthread_t *threads = calloc(hashing->diff->threads, sizeof *threads);
-	unsigned started = 0;
-	if (!threads)
-		return ENOMEM;
-	while (started + 1 < hashing->diff->threads && !pthread_create(&threads[started], NULL, hash_some, hashing))
-		started++;
-	const bool touched_bad = input_touched_bad;
-	hash_some(hashing);
-	input_touched_bad |= touched_bad;
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	free(threads);
-	return atomic_load(&hashing->error);
+	const int rc = on_all_threads(hashing->diff, hash_some, hashing);
+	return rc ? rc : atomic_load(&hashing->error);
 }
 
 /* By text, then dump, then array, so that arrays that several share stand together. */
@@ -140,8 +124,7 @@ static bool sum_up(const struct diff *diff, const struct hashed *list, size_t co
 			text->sums[side].bytes += object_size(heap, &object);
 		if (i && list[i].array == list[i - 1].array && !((list[i].offset ^ list[i - 1].offset) & SIDE_NEW))
 			continue;
-		/* Of ART's Strings the characters are a part, and counted already. */
-		if (heap_object(heap, list[i].array, &object) && !is_synthetic(heap, &object))
+		if (heap_object(heap, list[i].array, &object)) /* of ART's, too, where a String's own size is that without it */
 			text->sums[side].bytes += object_size(heap, &object);
 	}
 	return true;

@@ -42,14 +42,8 @@ static uint32_t function_of(struct loli_sums *both, const struct loli_sums *sums
 		return names_pseudo(both, name.data, name.len, library);
 	if (function->named)
 		return names_function_called(both, name.data, name.len, library);
-	char *nameless = malloc((size_t)called.len + sizeof NAMELESS);
-	if (!nameless)
-		return NUMBER_NONE;
-	memcpy(nameless, called.data, called.len);
-	memcpy(nameless + called.len, NAMELESS, sizeof NAMELESS);
-	const uint32_t number = names_function_called(both, nameless, (size_t)called.len + sizeof NAMELESS - 1, library);
-	free(nameless);
-	return number;
+	char nameless[NAMES_MADE];
+	return names_function_called(both, nameless, names_made(called, NAMELESS, nameless), library);
 }
 
 /* --- the tree of both --- */

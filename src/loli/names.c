@@ -256,6 +256,24 @@ uint32_t names_pseudo(struct loli_sums *sums, const char *name, size_t len, uint
 	return number;
 }
 
+size_t names_made(struct text_entry library, const char *behind, char made[NAMES_MADE])
+{
+	size_t len = library.len;
+	if (len > NAMES_LIBRARY_MOST)
+		for (len = NAMES_LIBRARY_MOST; len && ((unsigned char)library.data[len] & 0xc0) == 0x80;)
+			len--; /* not within a character */
+	if (len)
+		memcpy(made, library.data, len);
+	return len + (size_t)snprintf(made + len, NAMES_MADE - len, "%s", behind);
+}
+
+size_t names_made_of(struct text_entry library, uint64_t address, char made[NAMES_MADE])
+{
+	char behind[32];
+	snprintf(behind, sizeof behind, "!0x%" PRIx64, address);
+	return names_made(library, behind, made);
+}
+
 static uint32_t new_function(struct loli_sums *sums, uint32_t library, uint64_t address)
 {
 	size_t len;
@@ -263,7 +281,7 @@ static uint32_t new_function(struct loli_sums *sums, uint32_t library, uint64_t 
 	struct loli_string string;
 	names_entry(sums, library, address, &string);
 	const char *name = string.count ? decode(sums, &string, &len) : sums_filled(sums, library, address, &len);
-	char *made = NULL;
+	char made[NAMES_MADE];
 	const bool named = name != NULL;
 	if (string.count && !name)
 		return NUMBER_NONE;
@@ -271,16 +289,10 @@ static uint32_t new_function(struct loli_sums *sums, uint32_t library, uint64_t 
 	sums->frames_named += named;
 	sums->frames_unnamed += !named;
 	if (!named) {
-		const struct text_entry text = sums_text(sums, own->text);
-		name = made = malloc((size_t)text.len + 24);
-		if (!made)
-			return NUMBER_NONE;
-		if (text.len)
-			memcpy(made, text.data, text.len);
-		len = text.len + (size_t)snprintf(made + text.len, 24, "!0x%" PRIx64, rebased(sums, own, address));
+		len = names_made_of(sums_text(sums, own->text), rebased(sums, own, address), made);
+		name = made;
 	}
 	const uint32_t number = names_function_called(sums, name, len, library);
-	free(made);
 	if (number != NUMBER_NONE)
 		sums->functions[number].named |= named;
 	return number;

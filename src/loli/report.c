@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loli/report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LEAST 1024		/* bytes of growth that are told */
@@ -57,20 +55,18 @@ static uint32_t name_place(struct built *built, uint32_t library, uint64_t addre
 		return of;
 	const bool entry = names_entry(names, of, address, &string);
 	const char *filled = string.count ? NULL : sums_filled(names, of, address, &len);
-	const struct text_entry called = sums_text(names, names->libraries[of].text);
 	if (filled || (entry && !string.count))
 		return texts_put(&names->texts, filled ? filled : "", len);
-	char *made = malloc(entry ? 3 * (size_t)string.count : (size_t)called.len + 24);
-	if (!made)
-		return NUMBER_NONE;
-	if (entry) {
-		len = loli_utf8(&string, made);
-	} else {
-		memcpy(made, called.data, called.len);
-		len = called.len + (size_t)snprintf(made + called.len, 24, "!0x%" PRIx64, address);
+	if (!entry) {
+		char made[NAMES_MADE];
+		len = names_made_of(sums_text(names, names->libraries[of].text), address, made);
+		return texts_put(&names->texts, made, len);
 	}
-	const uint32_t text = texts_put(&names->texts, made, len);
-	free(made);
+	char *decoded = malloc(3 * (size_t)string.count);
+	if (!decoded)
+		return NUMBER_NONE;
+	const uint32_t text = texts_put(&names->texts, decoded, loli_utf8(&string, decoded));
+	free(decoded);
 	return text;
 }
 
@@ -380,7 +376,7 @@ static void take_names(struct report *report, struct built *built, struct built 
 	built->places = NULL;
 }
 
-struct report *report_compare(const struct loli *before, const struct loli *after, const struct loli_moment *moment,
+static struct report *compare(const struct loli *before, const struct loli *after, const struct loli_moment *moment,
 			      uint64_t skip)
 {
 	struct report *report = calloc(1, sizeof *report);
@@ -400,6 +396,23 @@ struct report *report_compare(const struct loli *before, const struct loli *afte
 		return report;
 	report_close(report);
 	return NULL;
+}
+
+struct report *report_compare(const struct loli *before, const struct loli *after, uint64_t skip)
+{
+	return compare(before, after, NULL, skip);
+}
+
+struct report *report_compare_moment(const struct loli *loli, int64_t time_ms, uint64_t skip)
+{
+	struct loli_records records = { .loli = loli };
+	struct loli_moment moment = { .blocks = NULL };
+	struct report *report = NULL;
+	if (records_open(&records, loli, false) && moment_open(&moment, &records, time_ms))
+		report = compare(loli, loli, &moment, skip);
+	moment_close(&moment);
+	records_close(&records);
+	return report;
 }
 
 struct report *report_dump(const struct loli *loli, uint64_t skip)

@@ -10,7 +10,7 @@
  * would be filled in LoliProfiler. Freed records are left out of dumps only.
  *
  * Stacks of more than 8,192 frames are left out, like those that are not there: LoliProfiler's agent takes 126 at most,
- * and a damaged file could keep one busy for days.
+ * and a damaged file could keep one busy for days. For the like reason names of libraries are cut: see names_made().
  *
  * All is in the file's order, so the order in which the records were written decides between equal siblings.
  */
@@ -48,12 +48,12 @@ struct report {
 };
 
 /*
- * Compares all records of two profiles, without the outermost `skip` frames of each stack. With a moment, `after` is
- * `before`, and what was held then is compared with what is held at the end. NULL without memory, where a file was cut,
- * or told to stop.
+ * Compares all records of two profiles, without the outermost `skip` frames of each stack. NULL without memory, where a file
+ * was cut, or told to stop.
  */
-struct report *report_compare(const struct loli *before, const struct loli *after, const struct loli_moment *moment,
-			      uint64_t skip);
+struct report *report_compare(const struct loli *before, const struct loli *after, uint64_t skip);
+/* The same with what one profile held at a moment, and what it holds at the end. */
+struct report *report_compare_moment(const struct loli *loli, int64_t time_ms, uint64_t skip);
 /* What a profile holds. */
 struct report *report_dump(const struct loli *loli, uint64_t skip);
 void report_close(struct report *report);

@@ -199,6 +199,15 @@ uint32_t names_pseudo(struct loli_sums *sums, const char *name, size_t len, uint
 /* Of what the table of strings lacks, by what they are called. */
 uint32_t names_library_called(struct loli_sums *sums, const char *name, size_t len);
 uint32_t names_function_called(struct loli_sums *sums, const char *name, size_t len, uint32_t library);
+/*
+ * What a place without a name is called: its library, and what stands behind that, less than 32 bytes. Its length. Of the
+ * library's name the first NAMES_LIBRARY_MOST bytes: a damaged file may have a long one, which would be copied for each place.
+ */
+#define NAMES_LIBRARY_MOST 1024
+#define NAMES_MADE (NAMES_LIBRARY_MOST + 32)
+size_t names_made(struct text_entry library, const char *behind, char made[NAMES_MADE]);
+/* The same with "!0xaddress" behind it. */
+size_t names_made_of(struct text_entry library, uint64_t address, char made[NAMES_MADE]);
 /* Has the profile an entry for a place? Its name may be empty. */
 bool names_entry(const struct loli_sums *sums, uint32_t library, uint64_t address, struct loli_string *name);
 

@@ -59,25 +59,11 @@ bool lookup_profile_diff(const struct node *folder, const char *wanted, struct n
 
 /* --- what they are made from --- */
 
-/* What was held at the moment that is the baseline, with what is held. */
-static struct report *compare_moments(const struct tree *tree)
-{
-	const struct loli *loli = tree->source.profile;
-	struct loli_records records = { .loli = loli };
-	struct loli_moment moment = { .blocks = NULL };
-	struct report *report = NULL;
-	if (records_open(&records, loli, false) && moment_open(&moment, &records, tree->options.since_ms))
-		report = report_compare(loli, loli, &moment, tree->options.skip_root_levels);
-	moment_close(&moment);
-	records_close(&records);
-	return report;
-}
-
 static void *new_report(const struct tree *tree)
 {
 	return tree->source.baseline_profile ?
-		       report_compare(tree->source.baseline_profile, tree->source.profile, NULL, tree->options.skip_root_levels) :
-		       compare_moments(tree);
+		       report_compare(tree->source.baseline_profile, tree->source.profile, tree->options.skip_root_levels) :
+		       report_compare_moment(tree->source.profile, tree->options.since_ms, tree->options.skip_root_levels);
 }
 
 static void close_changes(struct profile_changes *changes)
