@@ -256,7 +256,7 @@ else
 	ours() { folder=$(find /tmp -maxdepth 1 -name 'heapfs-capture.*' -newer "$tmp/precious/file" | head -n 1) && [ -n "$folder" ]; }
 	check "something mounted at our folder: it is there" until_true ours
 	is "something mounted at our folder: it is the VM's user's" "$(stat -c '%u %a' "$folder")" "65534 700"
-	nsenter -t "$vm" -m mount --bind "$tmp/precious" "$folder"
+	check "something mounted at our folder: it can be" nsenter -t "$vm" -m mount --bind "$tmp/precious" "$folder"
 	kill -TERM "$pid"
 	wait "$pid" 2>/dev/null || :
 	is "something mounted at our folder: what is in it stays" "$(cat "$tmp/precious/file" 2>&1)" ours
