@@ -82,6 +82,7 @@ taken "run_gc: false" "$(source_of 'process_cmdline: "com.example.app" run_gc: f
 taken "webp" "$(source_of "pid: 4821, dump_bitmaps: true; bitmap_format: 'webp'")" "dumpheap -g -b webp 4821 FILE"
 taken "dump_bitmaps: false" "$(source_of 'pid: 4821 dump_bitmaps: false bitmap_format: "png"')" "dumpheap -g 4821 FILE"
 taken "the pid counts more than the name" "$(source_of 'process_cmdline: "com.android.settings" pid: 4821')" "dumpheap -g 4821 FILE"
+taken "a pid of 0 is none" "$(source_of 'process_cmdline: "com.example.app" pid: 0')" "dumpheap -g 4821 FILE"
 taken "comments, other brackets, lists" 'duration_ms: 0x1000 # not short
 	buffers: [ { size_kb: 1 }, { size_kb: 2 } ]
 	data_sources: < config: < name: "android." "hprof" '"'_dump'"'
@@ -133,6 +134,7 @@ bad() { # bad NAME CONFIG MESSAGE
 }
 bad "no source of ours" 'buffers { size_kb: 1 }' "it has no data source android.hprof_dump"
 bad "no process" "$(source_of 'run_gc: true')" "which process? It has neither process_cmdline nor pid"
+bad "a pid of 0 only" "$(source_of 'pid: 0')" "which process? It has neither process_cmdline nor pid"
 bad "a name without quotes" "$(source_of 'process_cmdline: app')" "line 1: process_cmdline: must be a process's name in quotes"
 bad "a word for a flag" "$(source_of 'pid: 1 run_gc: maybe')" "run_gc: must be true or false"
 bad "a format that is none" "$(source_of 'pid: 1 bitmap_format: "gif"')" 'bitmap_format: must be "png", "jpg" or "webp"'

@@ -36,7 +36,7 @@ vm() {
 nothing_left() {
 	message=$1
 	shift
-	left=$(find "$@" -maxdepth 1 \( -name '*.hprof.*' -o -name '*.gz.*' \)
+	left=$(find "$@" -maxdepth 1 \( -name '*.hprof.*' -o -name '*.gz.*' -o -name '.attach_pid*' \)
 		find /tmp -maxdepth 1 \( -name 'heapfs-capture.*' -o -name ".attach_pid$vm" \))
 	is "$message: nothing is left behind" "$left" ""
 }
@@ -92,6 +92,13 @@ run "$capture" -q --jvm "$vm" -o "$tmp/nowhere/x.hprof"
 has "a folder that is not there" "$rc $said" "1 " "nowhere/x.hprof: No such file or directory"
 (cd "$tmp/out" && "$capture" -q --jvm "$vm" -o relative.hprof)
 check "a path that is relative" test -s "$tmp/out/relative.hprof"
+# jcmd would take these apart at blanks and quotes, and newer VMs put their id in for %p.
+for name in "a b" "it's" 'a"b' 'a%pb' 'a%%b'; do
+	mkdir "$tmp/out/$name"
+	run "$capture" -q --jvm "$vm" -o "$tmp/out/$name/$name.hprof"
+	is "a path with odd characters: $name" "$rc $said $(head -c 12 "$tmp/out/$name/$name.hprof")" "0  JAVA PROFILE"
+	is "a path with odd characters: $name: nothing else is there" "$(ls "$tmp/out/$name")" "$name.hprof"
+done
 run "$capture" -q --jvm "$vm" --gz -o "$tmp/out/live.gz"
 if [ "$rc" -eq 0 ]; then
 	is "--gz: a gzip file" "$(head -c 2 "$tmp/out/live.gz" | od -An -tx1 | tr -d ' \n')" 1f8b
@@ -137,6 +144,30 @@ is "captured when it goes on" "$rc $said" "0 "
 check "--mount: it is there" cmp "$mnt/raw.hprof" "$tmp/out/again.hprof"
 unmount
 
+# Nobody has asked this one to listen yet, so jcmd makes a file in its folder, which must not stay when jcmd is ended.
+mkdir "$tmp/working"
+vm stopped sh -c "cd '$tmp/working' && exec java -Xmx64m -cp '$tmp/classes' Held" || exit 1
+kill -STOP "$vm"
+"$capture" -q --timeout 60 --jvm "$vm" -o "$tmp/out/late.hprof" 2>"$err" &
+pid=$!
+started="$started $pid"
+check "a VM that does not listen: jcmd asks it to" until_true test -e "$tmp/working/.attach_pid$vm"
+kill -TERM "$pid"
+wait "$pid" 2>/dev/null || :
+has "a VM that does not listen: given up" "$(cat "$err")" "stopped by signal"
+nothing_left "a VM that does not listen" "$tmp/out" "$tmp/working"
+kill -CONT "$vm"
+
+# Without room for it.
+if [ "$(id -u)" -ne 0 ] || ! mkdir "$tmp/full" || ! mount -t tmpfs -o size=100k none "$tmp/full" 2>/dev/null; then
+	skip "a full filesystem" "it cannot be mounted here"
+else
+	run "$capture" -q --jvm "$own" -o "$tmp/full/x.hprof"
+	has "a full filesystem: why" "$rc $said" "1 " "No space left on device"
+	is "a full filesystem: nothing is left" "$(ls -A "$tmp/full")" ""
+	umount "$tmp/full"
+fi
+
 ### Another user's
 
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
@@ -169,6 +200,18 @@ else
 	is "into a folder of that user: the file is ours" "$(stat -c %u "$tmp/theirs/x.hprof")" 0
 	run setpriv --reuid=1 --regid=1 --clear-groups "$capture" --jvm "$vm" -o "$tmp/theirs/y.hprof"
 	has "a third user may not" "$rc $said" "1 " "process $vm (java) is of user " "run heapfs-capture as that user, or as root"
+	# jcmd may be that user's own program: no rights, no environment and no terminal of ours.
+	cat >"$tmp/empty/jcmd" <<-'END'
+		#!/bin/sh
+		echo "1:"
+		echo "user $(id -u) $(id -G) secret ${SECRET-none} session $(ps -o sid= -p $$ | tr -d ' ') is $PPID"
+	END
+	chmod 755 "$tmp/empty" "$tmp/empty/jcmd"
+	run env SECRET=ours JAVA_HOME= PATH="$tmp/empty:$PATH" "$capture" -q --jvm "$vm" -o "$tmp/out/theirs.hprof"
+	has "jcmd is run as that user" "$said" "user 65534 65534 secret none session"
+	check "jcmd is run in a session of its own" test "$(printf '%s\n' "$said" | sed 's/.*session \([0-9]*\).*/\1/')" != \
+		"$(ps -o sid= -p $$ | tr -d ' ')"
+	rm "$tmp/empty/jcmd"
 	kill -STOP "$vm"
 	run env PATH="$tmp/empty" JAVA_HOME= "$capture" -q --timeout 1 --jvm "$vm" -o "$tmp/out/late.hprof"
 	has "without jcmd: a VM that does not go on" "$rc $said" "1 " "process $vm (java): no dump: it does not go on"
@@ -195,5 +238,31 @@ else
 	is "in a container: nothing is left behind" "$(find "/proc/$vm/root/tmp" -name 'heapfs*' -o -name '.attach*')" ""
 	run "$capture" -q --jvm "$vm" --gz --all -o "$tmp/out/container.gz"
 	[ "$rc" -ne 0 ] || check "in a container: --gz" gzip -t "$tmp/out/container.gz"
+fi
+
+# Who is root in a namespace of its own can mount anything at the folder that the VM is to write to.
+if ! unshare -m true 2>/dev/null || ! command -v setpriv >/dev/null || ! command -v nsenter >/dev/null; then
+	skip "something mounted at our folder" "no namespaces here"
+else
+	vm mounter unshare -m --propagation private setpriv --reuid=65534 --regid=65534 --clear-groups java -Xmx64m \
+		-cp "$tmp/classes" Held || exit 1
+	mkdir "$tmp/precious"
+	echo ours >"$tmp/precious/file"
+	chmod 755 "$tmp/precious"
+	kill -STOP "$vm"
+	"$capture" -q --timeout 60 --jvm "$vm" -o "$tmp/out/mounted.hprof" 2>"$err" &
+	pid=$!
+	started="$started $pid"
+	ours() { folder=$(find /tmp -maxdepth 1 -name 'heapfs-capture.*' -newer "$tmp/precious/file" | head -n 1) && [ -n "$folder" ]; }
+	check "something mounted at our folder: it is there" until_true ours
+	is "something mounted at our folder: it is the VM's user's" "$(stat -c '%u %a' "$folder")" "65534 700"
+	check "something mounted at our folder: it can be" nsenter -t "$vm" -m mount --bind "$tmp/precious" "$folder"
+	kill -TERM "$pid"
+	wait "$pid" 2>/dev/null || :
+	is "something mounted at our folder: what is in it stays" "$(cat "$tmp/precious/file" 2>&1)" ours
+	is "something mounted at our folder: and is still whose it was" "$(stat -c '%u %a' "$tmp/precious")" "0 755"
+	kill -CONT "$vm"
+	nsenter -t "$vm" -m umount "$folder" 2>/dev/null || :
+	rmdir "$folder" 2>/dev/null || :
 fi
 plan

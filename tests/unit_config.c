@@ -2,6 +2,7 @@
 /* Messages in protobuf's text format: what a text becomes, what is refused and in which line, every truncation. */
 #include "capture/config_text.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,6 +69,7 @@ static void test_texts(void **state)
 	becomes("a: [1, 2, 3] b: [] c: [{x: 1}, {y: [{z: 2}]}] d: 4", " a=1 a=2 a=3 c{ x=1} c{ y{ z=2}} d=4");
 	becomes("[com.example.ext]: 5 [type.googleapis.com/a.B] { v: 1 }", " [com.example.ext]=5 [type.googleapis.com/a.B]{ v=1}");
 	becomes("a { b: [<c: 1>, <c: 2>] } e: f", " a{ b{ c=1} b{ c=2}} e=f");
+	becomes("a: \"\\\"\" 'b' \"\\\\\" b: '\\x4' c: ''", " a=\"\"b\\\" b=\"\x04\" c=\"\"");
 }
 
 static void test_refused(void **state)
@@ -102,6 +104,26 @@ static void test_depth(void **state)
 			assert_string_equal(error, "line 1: more than 64 messages in each other");
 		config_free(fields);
 	}
+}
+
+/* Short strings take little room each, however much text follows: a page each would be a gigabyte for a large config. */
+static void test_room(void **state)
+{
+	enum { COUNT = 60000 };
+	char *text = malloc(COUNT * 5), error[256];
+	size_t count = 0, largest = 0;
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		memcpy(text + 5 * i, "a:\"x\"", 5);
+	struct config_field *fields = config_read(text, COUNT * 5, error, sizeof error);
+	for (const struct config_field *field = fields; field; field = field->next, count++) {
+		assert_string_equal(field->value, "x");
+		largest = malloc_usable_size(field->value) > largest ? malloc_usable_size(field->value) : largest;
+	}
+	assert_int_equal(count, COUNT);
+	assert_in_range(largest, 2, 100);
+	config_free(fields);
+	free(text);
 }
 
 /* Cut at each byte, and each byte another one: a tree or a message, and nothing else happens. */
@@ -164,7 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts), cmocka_unit_test(test_refused), cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_any),   cmocka_unit_test(test_values),
+		cmocka_unit_test(test_room),  cmocka_unit_test(test_any),     cmocka_unit_test(test_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,6 +213,31 @@ static void run_while_undoing(void *context)
 	shell("sleep 0.2; echo undone", &run, output);
 }
 
+/* As somebody can put it there whose folder it is. */
+static void a_link_in_its_place_is_not_followed(void **state)
+{
+	char folder[] = "/tmp/heapfs-unit-XXXXXX", target[64], victim[64];
+	struct temp temp;
+	struct stat st;
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(target, sizeof target, "%s/dump", folder);
+	snprintf(victim, sizeof victim, "%s/victim", folder);
+	const int fd = open(victim, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(temp_open(&temp, target, false), 0);
+	assert_int_equal(unlink(temp.path), 0);
+	assert_int_equal(symlink(victim, temp.path), 0);
+	assert_int_equal(temp_keep(&temp), -1);
+	temp_done(&temp);
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(lstat(target, &st), -1);
+	assert_int_equal(unlink(victim), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_signal_stops_all_but_undoing(void **state)
 {
 	struct run run = { .timeout = 20000 };
@@ -389,6 +414,7 @@ int main(void)
 		cmocka_unit_test(failures_are_recognised),
 		cmocka_unit_test(nothing_commands_the_terminal),
 		cmocka_unit_test(temporary_until_whole),
+		cmocka_unit_test(a_link_in_its_place_is_not_followed),
 		cmocka_unit_test(a_signal_stops_all_but_undoing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,11 @@ struct trigger {
 	char name[32];
 };
 
+static void trigger_name(const struct local_process *process, struct trigger *trigger)
+{
+	snprintf(trigger->name, sizeof trigger->name, ".attach_pid%d", (int)process->inner);
+}
+
 static void undo_trigger(void *context)
 {
 	const struct trigger *trigger = context;
@@ -33,11 +38,12 @@ static void undo_trigger(void *context)
 static int connect_to(const struct local_process *process, int folder)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* A VM that is stopped may have more clients than fit in its queue: who waits there has no deadline. */
+	const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
 		return -1;
 	snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/.java_pid%d", folder, (int)process->inner);
-	if (!connect(sock, (struct sockaddr *)&at, sizeof at))
+	if (!connect(sock, (struct sockaddr *)&at, sizeof at) && !fcntl(sock, F_SETFL, 0))
 		return sock;
 	const int error = errno;
 	close(sock);
@@ -146,7 +152,7 @@ int attach_command(const struct local_process *process, const char *command, con
 	const char *const words[] = { "1", command, arguments[0], arguments[1], arguments[2] };
 	struct trigger trigger = { .folder = process_folder(process, "tmp") };
 	*text = '\0';
-	snprintf(trigger.name, sizeof trigger.name, ".attach_pid%d", (int)process->inner);
+	trigger_name(process, &trigger);
 	for (unsigned i = 0; i < 5; i++) {
 		const size_t word = strlen(words[i]) + 1;
 		if (word > sizeof request - len) {
@@ -183,4 +189,41 @@ int attach_command(const struct local_process *process, const char *command, con
 	if (!success && !*text)
 		snprintf(text, size, "the VM refuses it");
 	return success ? 0 : -1;
+}
+
+/* The file's folder, of the two where it may be; -1 with errno. */
+static int trigger_folder(const struct local_process *process, bool working)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/cwd", (int)process->pid);
+	return working ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : process_folder(process, "tmp");
+}
+
+bool attach_pending(const struct local_process *process)
+{
+	struct trigger trigger;
+	struct stat st;
+	bool there = false;
+	trigger_name(process, &trigger);
+	for (unsigned i = 0; i < 2; i++) {
+		trigger.folder = trigger_folder(process, i);
+		there |= trigger.folder >= 0 && !fstatat(trigger.folder, trigger.name, &st, AT_SYMLINK_NOFOLLOW);
+		if (trigger.folder >= 0)
+			close(trigger.folder);
+	}
+	return there;
+}
+
+void attach_forget(const struct local_process *process)
+{
+	struct trigger trigger;
+	trigger_name(process, &trigger);
+	for (unsigned i = 0; i < 2; i++) {
+		trigger.folder = trigger_folder(process, i);
+		if (trigger.folder >= 0 && process_act_as(process, true))
+			undo_trigger(&trigger);
+		process_act_as(process, false);
+		if (trigger.folder >= 0)
+			close(trigger.folder);
+	}
 }

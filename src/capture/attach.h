@@ -19,4 +19,11 @@
 int attach_command(const struct local_process *process, const char *command, const char *const arguments[3],
 		   bool (*watch)(void *context, const char *data, size_t len), void *context, char *text, size_t size);
 
+/*
+ * Of jcmd, which makes that file in the VM's working folder, or where it cannot in /tmp: is it there? And away with it, for
+ * a jcmd that was ended while it waited.
+ */
+bool attach_pending(const struct local_process *process);
+void attach_forget(const struct local_process *process);
+
 #endif

@@ -68,7 +68,8 @@ static bool read_setting(const char *path, const struct config_field *field, str
 	} else if (!strcmp(field->name, "pid")) {
 		if (!config_number(field, &number) || number > INT32_MAX)
 			return wrong_value(path, field, "the id of a process");
-		snprintf(source->pid, sizeof source->pid, "%" PRIu64, number);
+		/* 0 is what the data source has where none is given. */
+		snprintf(source->pid, sizeof source->pid, "%.0" PRIu64, number);
 	} else if (!strcmp(field->name, "run_gc")) {
 		if (!config_bool(field, &flag))
 			return wrong_value(path, field, "true or false");

@@ -96,31 +96,39 @@ static char take_escape(struct reader *reader)
 	return (char)value;
 }
 
+/* Behind the string's end: its quote. The text's end or the line's where there is none. */
+static const char *string_end(const struct reader *reader, const char *p, char quote)
+{
+	while (p < reader->end && *p != quote && *p != '\n')
+		p += *p == '\\' && p + 1 < reader->end ? 2 : 1;
+	return p;
+}
+
 /* One or more strings in a row. */
 static char *take_string(struct reader *reader)
 {
-	char *text = malloc((size_t)(reader->end - reader->p) + 1);
+	char *text = NULL;
 	size_t len = 0;
-	while (text && (skip(reader) == '"' || skip(reader) == '\'')) {
-		const char quote = *reader->p++;
-		while (reader->p < reader->end && *reader->p != quote && *reader->p != '\n') {
-			char c = *reader->p++;
-			if (c == '\\' && reader->p < reader->end)
-				c = take_escape(reader);
-			text[len++] = c;
-		}
-		if (reader->p == reader->end || *reader->p != quote) {
-			wrong(reader, "a string does not end");
+	while (skip(reader) == '"' || skip(reader) == '\'') {
+		const char quote = *reader->p++, *close = string_end(reader, reader->p, quote);
+		char *longer = realloc(text, len + (size_t)(close - reader->p) + 1);
+		if (longer)
+			text = longer;
+		if (!longer || close == reader->end || *close != quote) {
+			if (longer)
+				wrong(reader, "a string does not end");
 			free(text);
 			return NULL;
 		}
+		while (reader->p < close) {
+			char c = *reader->p++;
+			text[len++] = c == '\\' ? take_escape(reader) : c;
+		}
 		reader->p++;
 	}
-	if (!text)
-		return NULL;
-	text[len] = '\0';
-	char *fitting = realloc(text, len + 1);
-	return fitting ? fitting : text;
+	if (text)
+		text[len] = '\0';
+	return text;
 }
 
 static struct config_field *append(struct reader *reader, const char *name)

@@ -47,18 +47,26 @@ struct jvm {
 
 /* --- the folder that the VM writes to --- */
 
+/*
+ * By the descriptor, since something else may be mounted at its name or have it meanwhile, and with no more rights than its
+ * user has: that is whose place this is.
+ */
 static void undo_folder(void *context)
 {
 	struct jvm *jvm = context;
-	const int fd = openat(jvm->parent, jvm->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const bool acting = process_act_as(&jvm->process, true);
+	const int fd = acting && jvm->folder >= 0 ? openat(jvm->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	for (struct dirent *entry; list && (entry = readdir(list));)
 		unlinkat(dirfd(list), entry->d_name, 0); /* also parts of a dump, which newer VMs write with threads */
 	if (list)
 		closedir(list);
-	unlinkat(jvm->parent, jvm->name, AT_REMOVEDIR);
+	if (acting)
+		unlinkat(jvm->parent, jvm->name, AT_REMOVEDIR);
+	process_act_as(&jvm->process, false);
 }
 
+/* As the VM's user: so it is that user's, and whatever the user puts in its place we get no further than that user. */
 static int make_folder(struct jvm *jvm, const char *prefix)
 {
 	uint32_t number = 0;
@@ -67,16 +75,17 @@ static int make_folder(struct jvm *jvm, const char *prefix)
 		if (getrandom(&number, sizeof number, 0) < 0)
 			break;
 		snprintf(jvm->name, sizeof jvm->name, "%.200s.%08" PRIx32, prefix, number);
-		if (!mkdirat(jvm->parent, jvm->name, 0700)) {
+		const bool made = process_act_as(&jvm->process, true) && !mkdirat(jvm->parent, jvm->name, 0700);
+		if (made)
 			jvm->folder = openat(jvm->parent, jvm->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (jvm->folder >= 0 && (jvm->process.uid == geteuid() ||
-						 !fchown(jvm->folder, jvm->process.uid, jvm->process.gid)))
-				return 0;
+		const int error = errno;
+		process_act_as(&jvm->process, false);
+		if (jvm->folder >= 0)
+			return 0;
+		if (made)
 			undo_now(jvm->undo);
-			jvm->undo = -1;
-			return -1;
-		}
-		if (errno != EEXIST)
+		errno = error;
+		if (made || error != EEXIST)
 			break;
 	}
 	undo_forget(jvm->undo);
@@ -116,6 +125,15 @@ static int place_folder(struct jvm *jvm)
 static bool is_program(const char *path)
 {
 	return !access(path, X_OK);
+}
+
+/* jcmd takes a line apart at blanks and quotes, and a VM of Java 24 or later puts its id in for %p. */
+static bool jcmd_takes(const char *path)
+{
+	for (; *path; path++)
+		if ((unsigned char)*path <= ' ' || strchr("'\"%,=", *path))
+			return false;
+	return true;
 }
 
 /* To be freed; NULL where there is none. */
@@ -170,16 +188,17 @@ static bool watch_dump(void *context, const char *data, size_t len)
 	return clock_ms() - jvm->grown < (int64_t)jvm->options->timeout * 1000;
 }
 
-/* What jcmd and VMs print is several lines; the first that is not jcmd's "1234:" tells most. */
+/* What jcmd and VMs print is several lines; the first tells most that is not jcmd's "1234:", nor what it is about to do. */
 static const char *telling_line(char *text, char *line, size_t size)
 {
 	*line = '\0';
 	for (char *rest = text, *p; rest && (p = strsep(&rest, "\r\n"));) {
 		const size_t digits = strspn(p, "0123456789");
-		if (*p && !(digits && !strcmp(p + digits, ":"))) {
-			snprintf(line, size, "%s", p);
+		if (!*p || (digits && !strcmp(p + digits, ":")))
+			continue;
+		snprintf(line, size, "%s", p);
+		if (strncmp(p, "Dumping heap to ", 16))
 			break;
-		}
 	}
 	return line;
 }
@@ -194,12 +213,19 @@ static int fail(const struct jvm *jvm, const char *by, const char *why)
 
 static int ask_by_jcmd(struct jvm *jvm, const char *jcmd)
 {
-	char pid[24], user[40], group[40], reason[512];
-	const char *argv[16];
+	char pid[24], user[40], group[40], reason[512], *path = NULL;
+	const char *argv[20], *list = getenv("PATH");
 	unsigned count = 0;
+	const bool pending = attach_pending(&jvm->process);
 	snprintf(pid, sizeof pid, "%d", (int)jvm->process.pid);
 	if (jvm->process.uid != geteuid()) {
-		/* It may be the other user's own program, so no rights of ours are left to it. */
+		/* It may be the other user's own program, so no rights of ours are left to it, nor what our environment tells. */
+		if (list && asprintf(&path, "PATH=%s", list) < 0)
+			path = NULL;
+		argv[count++] = "env";
+		argv[count++] = "-i";
+		if (path)
+			argv[count++] = path;
 		snprintf(user, sizeof user, "--reuid=%u", (unsigned)jvm->process.uid);
 		snprintf(group, sizeof group, "--regid=%u", (unsigned)jvm->process.gid);
 		argv[count++] = "setpriv";
@@ -221,6 +247,8 @@ static int ask_by_jcmd(struct jvm *jvm, const char *jcmd)
 	struct output output;
 	const int rc = run_program(&run, &output);
 	int result = -1;
+	if (output.end != RUN_EXITED && !pending) /* jcmd takes its file away itself, but not when it is ended */
+		attach_forget(&jvm->process);
 	if (output.end != RUN_EXITED)
 		fail(jvm, " by jcmd", run_reason(&output, reason, sizeof reason));
 	else if (!rc && output.data && strstr(output.data, "Heap dump file created"))
@@ -229,6 +257,7 @@ static int ask_by_jcmd(struct jvm *jvm, const char *jcmd)
 		fail(jvm, " by jcmd", output.data && *telling_line(output.data, reason, sizeof reason) ? reason :
 		     run_reason(&output, reason, sizeof reason));
 	output_free(&output);
+	free(path);
 	return result;
 }
 
@@ -257,12 +286,13 @@ static bool has_setpriv(void)
 
 static int copy(int in, const struct temp *temp, uint64_t size)
 {
-	const int out = open(temp->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	/* It may lie in a folder of that user's. */
+	const int out = open(temp->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	int rc = out < 0 ? -1 : 0;
 	char *buffer = malloc(1 << 20);
 	step("copying the dump");
-	for (uint64_t done = 0; !rc && buffer;) {
-		const ssize_t got = read(in, buffer, 1 << 20);
+	for (uint64_t done = 0; !rc && buffer && done < size;) { /* no more, however it grows */
+		const ssize_t got = read(in, buffer, size - done < 1 << 20 ? (size_t)(size - done) : 1 << 20);
 		if (!got || stop_signal())
 			break;
 		for (ssize_t at = 0; got > 0 && at < got && !rc;) {
@@ -289,7 +319,11 @@ static int open_dump(struct jvm *jvm, uint64_t *size)
 {
 	uint8_t head[12] = { 0 };
 	struct stat st;
-	const int fd = openat(jvm->folder, DUMP, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const bool acting = process_act_as(&jvm->process, true);
+	const int fd = acting ? openat(jvm->folder, DUMP, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	const int error = errno;
+	process_act_as(&jvm->process, false);
+	errno = error;
 	if (fd < 0 || fstat(fd, &st)) {
 		say("process %d (%s) says that it wrote a dump, but it is not there: %s", (int)jvm->process.pid, jvm->process.name,
 		    strerror(errno));
@@ -351,7 +385,7 @@ int capture_jvm(const struct capture_options *options)
 	if (place_folder(&jvm))
 		goto out;
 	/* A jcmd out here may not find one in a container, and it must be the VM's user. */
-	if (!jvm.process.foreign && (jvm.process.uid == geteuid() || has_setpriv()))
+	if (!jvm.process.foreign && jcmd_takes(jvm.seen) && (jvm.process.uid == geteuid() || has_setpriv()))
 		jcmd = find_jcmd(&jvm.process);
 	step("dumping process %d (%s)%s", (int)jvm.process.pid, jvm.process.name, options->all ? "" : ", live objects");
 	jvm.grown = clock_ms();

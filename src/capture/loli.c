@@ -266,15 +266,19 @@ static void last_smaps(struct session *session)
 
 /* --- saved --- */
 
-/* "game.loli", then "game-2.loli", … To be freed. */
+/* "game.loli", then "game-2.loli", …, where that is there already with the next number that is not. To be freed. */
 static char *name_of(const struct session *session)
 {
 	const char *path = session->options->output, *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
-	char *name;
 	const int stem = dot && dot > (slash ? slash + 1 : path) ? (int)(dot - path) : (int)strlen(path);
-	if (session->saved ? asprintf(&name, "%.*s-%u%s", stem, path, session->life.number, path + stem) < 0 :
-			     asprintf(&name, "%s", path) < 0)
-		return NULL;
+	char *name = session->saved ? NULL : strdup(path);
+	for (unsigned number = session->life.number; session->saved; number++) {
+		if (asprintf(&name, "%.*s-%u%s", stem, path, number, path + stem) < 0)
+			return NULL;
+		if (faccessat(AT_FDCWD, name, F_OK, AT_SYMLINK_NOFOLLOW))
+			break;
+		free(name);
+	}
 	return name;
 }
 

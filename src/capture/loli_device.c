@@ -57,9 +57,13 @@ static void undo_device(void *context)
 	}
 	if (device->debug_app)
 		clean_up(device, "am clear-debug-app");
-	if (device->library) { /* the process that has loaded it keeps it */
-		snprintf(command, sizeof command, "run-as %s rm -f %s 2>/dev/null || su -c 'rm -f %s'", device->options->app,
-			 device->library, device->library);
+	/* The process that has loaded it keeps it. run-as begins in the folder that the agent was put into. */
+	if (device->put_by_user) {
+		snprintf(command, sizeof command, "run-as %s rm -f libloli.so", device->options->app);
+		clean_up(device, command);
+	}
+	if (device->put_by_root) {
+		snprintf(command, sizeof command, "su -c 'rm -f /data/data/%s/libloli.so'", device->options->app);
 		clean_up(device, command);
 	}
 }
@@ -231,17 +235,23 @@ static int copy_agent(struct loli_device *device)
 				 app, app);
 		else
 			snprintf(text, sizeof text, "cat " AGENT " | run-as %s sh -c 'cat >libloli.so && chmod 700 libloli.so && pwd'", app);
+		bool *put = i ? &device->put_by_root : &device->put_by_user;
+		*put = true; /* or a part of it, until it is known that it was not */
 		const int rc = call(device, "shell", text, ADB_START, 0, false, &output);
 		const char *folder = output.data ? output.data : "";
 		const size_t len = strcspn(folder, "\r\n");
 		const bool path = !rc && *folder == '/' && !strpbrk(folder, " '\"\\$`;&|<>");
 		if (path && asprintf(&device->library, "%.*s/libloli.so", (int)len, folder) < 0)
 			device->library = NULL;
+		const enum run_end ended = output.end;
 		if (!path && !*reason)
 			adb_reason(&output, reason, sizeof reason);
 		output_free(&output);
 		if (path && device->library)
 			return 0;
+		if (ended == RUN_STOPPED)
+			return -1;
+		*put = ended != RUN_EXITED;
 	}
 	say("%s: the agent cannot be put into its folder: %s", app, reason);
 	say("%s must be a debuggable application, or the device rooted (su)", app);

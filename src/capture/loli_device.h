@@ -20,7 +20,8 @@ struct loli_device {
 	void *context;
 	int undo;		/* of files that were pushed */
 	bool pushed_agent, pushed_config, debug_app, made_smaps;
-	char *library;		/* the agent's path in the application's folder, or NULL */
+	bool put_by_user, put_by_root; /* the agent into the application's folder, or some of it */
+	char *library;		/* its path there, or NULL */
 	unsigned pictures_failed, samples_failed;
 };
 

@@ -131,9 +131,7 @@ static int spawn(const char *const *argv, int out, int errors, pid_t *pid)
 		rc = posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
 	if (!rc)
 		rc = posix_spawnattr_setflags(&attributes,
-					      POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	if (!rc)
-		rc = posix_spawnattr_setpgroup(&attributes, 0);
+					      POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 	if (!rc)
 		rc = posix_spawnattr_setsigdefault(&attributes, &defaults);
 	if (!rc)

@@ -5,8 +5,8 @@
  * There is no shell between: arguments reach the program as they are given. Its standard input is /dev/null. What it
  * prints is read under the deadline too, not until somebody closes the pipe: a program that leaves a child behind
  * which keeps the pipe open (adb, when it starts its server) is over when it has ended and nothing more comes. It runs
- * in a process group of its own, so that Ctrl-C is ours to handle, and with its children it is ended when its time is
- * over or a signal came (stop.h): first SIGTERM, then SIGKILL.
+ * in a session of its own, so that Ctrl-C is ours to handle, and another user's program cannot type into our terminal; with
+ * its children it is ended when its time is over or a signal came (stop.h): first SIGTERM, then SIGKILL.
  */
 #ifndef HEAPFS_RUN_H
 #define HEAPFS_RUN_H
@@ -53,7 +53,7 @@ int run_program(const struct run *run, struct output *output);
 void output_free(struct output *output);
 
 /*
- * A program that goes on by itself, without input or output, and in a process group of its own. Its process id, or 0 where
+ * A program that goes on by itself, without input or output, and in a session of its own. Its process id, or 0 where
  * it cannot be started. run_reap() waits so long, in ms, for its end, then ends it. Where the program may be left by a
  * signal meanwhile, that goes into the list of stop.h.
  */

@@ -85,11 +85,23 @@ int temp_scratch(struct temp *temp)
 	return make(temp);
 }
 
+/* In a folder of another user's there may be a link in its place by now: its target keeps its rights. */
+static int set_mode(const char *path, mode_t mode)
+{
+	const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	const int rc = fchmod(fd, mode), error = errno;
+	close(fd);
+	errno = error;
+	return rc;
+}
+
 int temp_keep(struct temp *temp)
 {
 	const mode_t mask = umask(0);
 	umask(mask);
-	if (chmod(temp->path, (temp->folder ? 0777 : 0666) & ~mask) ||
+	if (set_mode(temp->path, (temp->folder ? 0777 : 0666) & ~mask) ||
 	    renameat2(AT_FDCWD, temp->path, AT_FDCWD, temp->target, RENAME_NOREPLACE)) {
 		/* A filesystem that does not know the flag: look first, then. */
 		struct stat st;
