@@ -44,6 +44,7 @@ clean() {
 	for pid in $started; do
 		kill -9 "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
+		rm -f "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" # a Java VM that is killed leaves these
 	done
 	mounts_left | while IFS= read -r point; do
 		point=$(printf '%b' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')")
