@@ -13,8 +13,8 @@
 struct places {
 	struct place {
 		const char *text;	/* library, then ! and the name where there is one */
-		size_t len, library_len;
-		uint32_t library;	/* number */
+		size_t len, lib_len;
+		uint32_t lib;		/* number */
 		uint64_t address;
 	} list[FRAMES_MOST];
 	size_t count;
@@ -22,18 +22,18 @@ struct places {
 		const char *name;
 		size_t len;
 	} libraries[LIBRARIES_MOST];
-	uint32_t library_count;
+	uint32_t lib_count;
 };
 
 static uint32_t library_of(struct places *places, const char *name, size_t len)
 {
 	uint32_t i = 0;
-	while (i < places->library_count && (places->libraries[i].len != len || memcmp(places->libraries[i].name, name, len)))
+	while (i < places->lib_count && (places->libraries[i].len != len || memcmp(places->libraries[i].name, name, len)))
 		i++;
-	if (i == places->library_count) {
+	if (i == places->lib_count) {
 		assert(i < LIBRARIES_MOST);
-		places->libraries[places->library_count].name = name;
-		places->libraries[places->library_count++].len = len;
+		places->libraries[places->lib_count].name = name;
+		places->libraries[places->lib_count++].len = len;
 	}
 	return i;
 }
@@ -45,11 +45,11 @@ static const struct place *place_of(struct places *places, const struct loli_mad
 			return &places->list[i];
 	assert(places->count < FRAMES_MOST);
 	const char *mark = memchr(text, '!', len);
-	const size_t library_len = mark ? (size_t)(mark - text) : len;
+	const size_t lib_len = mark ? (size_t)(mark - text) : len;
 	struct place *place = &places->list[places->count++];
-	*place = (struct place){ text, len, library_len, library_of(places, text, library_len),
+	*place = (struct place){ text, len, lib_len, library_of(places, text, lib_len),
 				 0x1000 + 64 * places->count + made->moved };
-	if (library_len == strlen(UNKNOWN) && !memcmp(text, UNKNOWN, library_len))
+	if (lib_len == strlen(UNKNOWN) && !memcmp(text, UNKNOWN, lib_len))
 		place->address = 0x7f0000000000 + 64 * places->count + made->moved_raw;
 	return place;
 }
@@ -73,7 +73,7 @@ static uint32_t each_frame(struct places *places, const struct loli_made *made, 
 			begin--;
 		const struct place *place = place_of(places, made, begin, (size_t)(end - begin));
 		if (w)
-			put_loli_frame(w, 1 + place->library, place->address);
+			put_loli_frame(w, 1 + place->lib, place->address);
 		depth++;
 		end = begin > stack ? begin - 1 : begin;
 	}
@@ -82,19 +82,19 @@ static uint32_t each_frame(struct places *places, const struct loli_made *made, 
 
 static void put_symbols(struct writer *w, const struct places *places)
 {
-	put_u4(w, places->library_count);
-	for (uint32_t i = 0; i < places->library_count; i++) {
+	put_u4(w, places->lib_count);
+	for (uint32_t i = 0; i < places->lib_count; i++) {
 		uint32_t count = 0;
 		for (size_t j = 0; j < places->count; j++)
-			count += places->list[j].library == i && places->list[j].len > places->list[j].library_len;
+			count += places->list[j].lib == i && places->list[j].len > places->list[j].lib_len;
 		put_text(w, places->libraries[i].name, places->libraries[i].len);
 		put_u4(w, count);
 		for (size_t j = 0; j < places->count; j++) {
 			const struct place *place = &places->list[j];
-			if (place->library != i || place->len == place->library_len)
+			if (place->lib != i || place->len == place->lib_len)
 				continue;
 			put_u8(w, place->address);
-			put_text(w, place->text + place->library_len + 1, place->len - place->library_len - 1);
+			put_text(w, place->text + place->lib_len + 1, place->len - place->lib_len - 1);
 		}
 	}
 }
@@ -111,8 +111,8 @@ void sample_loli_made(struct writer *w, const struct loli_made *made)
 	writer_init(w, 8);
 	put_loli_header(w, 106);
 	put_u4(w, 0);
-	put_u4(w, places.library_count);
-	for (uint32_t i = 0; i < places.library_count; i++) {
+	put_u4(w, places.lib_count);
+	for (uint32_t i = 0; i < places.lib_count; i++) {
 		put_u4(w, 1 + i);
 		put_text(w, places.libraries[i].name, places.libraries[i].len);
 	}

@@ -6,6 +6,7 @@
 #include "fixture.h"
 #include "graph/equal.h"
 #include "heap/properties.h"
+#include "waiting.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -162,24 +163,9 @@ static void one_hash_for_all(void **state)
 
 /* --- in the background --- */
 
-struct waiting {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned calls;
-};
-
-static void note_change(void *context)
-{
-	struct waiting *waiting = context;
-	pthread_mutex_lock(&waiting->lock);
-	waiting->calls++;
-	pthread_cond_broadcast(&waiting->changed);
-	pthread_mutex_unlock(&waiting->lock);
-}
-
 static void in_background(void **state)
 {
-	struct waiting waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+	struct waiting waiting = WAITING_INIT;
 	const struct graph_options options = { .threads = 2, .changed = note_change, .context = &waiting };
 	struct opened opened;
 	(void)state;
@@ -188,10 +174,8 @@ static void in_background(void **state)
 	struct job *const jobs[] = { &duplicates->strings_job, &duplicates->arrays_job };
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(job_need(jobs[i]), JOB_LATER);
-	pthread_mutex_lock(&waiting.lock);
-	while (waiting.calls < 2)
-		pthread_cond_wait(&waiting.changed, &waiting.lock);
-	pthread_mutex_unlock(&waiting.lock);
+	for (unsigned calls = calls_now(&waiting); calls < 2; calls = calls_now(&waiting))
+		wait_for_more(&waiting, calls);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(job_need(jobs[i]), 0);
 	struct duplicates *one = both_of(&opened.heaps[0], 1);

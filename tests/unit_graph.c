@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What holds what, through dumps: graphs at random and all samples against the oracle; threads; a file that changes. */
 #include "graph_checks.h"
+#include "waiting.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -348,41 +349,10 @@ static void largest(void **state)
 
 /* --- the builder --- */
 
-struct waiting {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned calls;
-};
-
-static void note_change(void *context)
-{
-	struct waiting *waiting = context;
-	pthread_mutex_lock(&waiting->lock);
-	waiting->calls++;
-	pthread_cond_signal(&waiting->changed);
-	pthread_mutex_unlock(&waiting->lock);
-}
-
-static unsigned calls_now(struct waiting *waiting)
-{
-	pthread_mutex_lock(&waiting->lock);
-	const unsigned calls = waiting->calls;
-	pthread_mutex_unlock(&waiting->lock);
-	return calls;
-}
-
-static void wait_for_more(struct waiting *waiting, unsigned calls)
-{
-	pthread_mutex_lock(&waiting->lock);
-	while (waiting->calls == calls)
-		pthread_cond_wait(&waiting->changed, &waiting->lock);
-	pthread_mutex_unlock(&waiting->lock);
-}
-
 /* Who asks is told to come again, and is called after each stage. */
 static void in_background(void **state)
 {
-	struct waiting waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+	struct waiting waiting = WAITING_INIT;
 	const struct graph_options options = { .threads = 2, .changed = note_change, .context = &waiting };
 	struct opened opened;
 	struct graph_progress progress;
@@ -509,7 +479,7 @@ static void try_stages(struct graph *graph, struct writer_over *over)
 /* What no longer is what was scanned is an error, or else is passed over; it is no reason to write anywhere. */
 static void check_written_over(unsigned variant, unsigned calls, bool leaf)
 {
-	struct writer_over over = { .waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER },
+	struct writer_over over = { .waiting = WAITING_INIT,
 				    .variant = variant, .calls = calls };
 	const struct graph_options options = { .threads = 1, .all_retainers = true, .changed = write_over_now, .context = &over };
 	struct world world;

@@ -78,8 +78,8 @@ bool loli_message_parse(const uint8_t *data, size_t len, struct loli_message *me
 	case 0:
 		if (len < 2 || le16(rest) != len - 2)
 			return false;
-		message->library = (const char *)rest + 2;
-		message->library_len = (uint32_t)len - 2;
+		message->lib = (const char *)rest + 2;
+		message->lib_len = (uint32_t)len - 2;
 		return true;
 	case 1:
 		message->stack = true;

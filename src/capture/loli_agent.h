@@ -37,8 +37,8 @@ struct loli_message {
 	uint64_t address;
 	const uint8_t *frames;	/* the innermost first; le64() */
 	uint32_t frame_count;
-	const char *library;
-	uint32_t library_len;
+	const char *lib;	/* its name, where there is no stack */
+	uint32_t lib_len;
 };
 
 struct loli_agent {

@@ -89,7 +89,7 @@ static struct frame frame_at(const struct saving *saving, const struct loli_mess
 /* Where a record was allocated: the innermost frame that is not the agent's own, or the last one. */
 static struct frame frame_of(const struct saving *saving, const struct loli_message *message)
 {
-	struct frame frame = { message->library, message->library_len, 0, NULL };
+	struct frame frame = { message->lib, message->lib_len, 0, NULL };
 	for (uint32_t i = 0; message->stack && i < message->frame_count; i++) {
 		frame = frame_at(saving, message, i);
 		if (frame.len != sizeof AGENT - 1 || memcmp(frame.name, AGENT, frame.len))
@@ -106,7 +106,7 @@ static bool survey(struct saving *saving)
 		saving->saved->records++;
 		saving->saved->bytes += message.size;
 		saving->stacks += message.stack;
-		if (!message.stack && texts_put(&saving->names, message.library, message.library_len) == NUMBER_NONE)
+		if (!message.stack && texts_put(&saving->names, message.lib, message.lib_len) == NUMBER_NONE)
 			return false;
 		for (uint32_t i = 0; i < message.frame_count; i++) {
 			const struct frame frame = frame_at(saving, &message, i);

@@ -63,7 +63,7 @@ static struct smaps_section *section_of(struct loli_smaps *smaps, const char *na
 	if (!table_grow(&list, smaps->count, &smaps->capacity, sizeof *smaps->list))
 		return NULL;
 	smaps->list = list;
-	smaps->list[smaps->count] = (struct smaps_section){ .text = text, .library = len >= 3 && !strcmp(name + len - 3, ".so") };
+	smaps->list[smaps->count] = (struct smaps_section){ .text = text, .searched = len >= 3 && !strcmp(name + len - 3, ".so") };
 	return &smaps->list[smaps->count++];
 }
 
@@ -83,7 +83,7 @@ static bool add_range(struct loli_smaps *smaps, struct smaps_section *section, s
 		return false;
 	section->ranges = list;
 	section->ranges[section->count++] = range;
-	smaps->place_count += section->library;
+	smaps->place_count += section->searched;
 	if (!section->based && !range.offset) {
 		section->based = true;
 		section->base = range.start;
@@ -120,7 +120,7 @@ bool loli_smaps_read(struct loli_smaps *smaps, FILE *text)
 	smaps->places = reallocarray(NULL, smaps->place_count + 1, sizeof *smaps->places);
 	smaps->place_count = 0;
 	for (size_t i = 0; smaps->places && i < smaps->count; i++)
-		for (size_t j = 0; smaps->list[i].library && j < smaps->list[i].count; j++)
+		for (size_t j = 0; smaps->list[i].searched && j < smaps->list[i].count; j++)
 			smaps->places[smaps->place_count++] = (struct smaps_place){ smaps->list[i].ranges[j], (uint32_t)i };
 	if (smaps->places)
 		qsort(smaps->places, smaps->place_count, sizeof *smaps->places, compare_places);

@@ -21,7 +21,7 @@ struct smaps_range {
 
 struct smaps_section {
 	uint32_t text;		/* of its name, in loli_smaps.names; also its own number */
-	bool library;		/* its name ends in ".so": only such ones are searched for an address, as in LoliProfiler */
+	bool searched;		/* its name ends in ".so": only such ones are searched for an address, as in LoliProfiler */
 	bool based;		/* one of its ranges has offset 0 */
 	uint64_t base;		/* start of the first such one */
 	struct smaps_range *ranges;
