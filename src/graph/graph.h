@@ -140,6 +140,8 @@ struct retainers {
 };
 /* The nodes that retain enough, by dominator, then most first, then by number. */
 const struct retainers *graph_retainers(const struct graph *graph);
+/* Those of them that a node dominates itself; NULL if there are none. */
+const struct retainer *graph_below(const struct graph *graph, uint32_t node, size_t *count);
 /* The LARGEST_MOST that retain most, most first. */
 #define LARGEST_MOST 10000
 const struct retainers *graph_largest(const struct graph *graph);

@@ -135,6 +135,25 @@ const struct retainers *graph_retainers(const struct graph *graph)
 	return &graph->retainers;
 }
 
+const struct retainer *graph_below(const struct graph *graph, uint32_t node, size_t *count)
+{
+	const struct retainers *all = graph_retainers(graph);
+	size_t ends[2];
+	for (unsigned i = 0; i < 2; i++) {
+		size_t low = 0, high = all->count;
+		while (low < high) {
+			const size_t mid = low + (high - low) / 2;
+			if (all->list[mid].dominator < node || (i && all->list[mid].dominator == node))
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		ends[i] = low;
+	}
+	*count = ends[1] - ends[0];
+	return *count ? all->list + ends[0] : NULL;
+}
+
 const struct retainers *graph_largest(const struct graph *graph)
 {
 	return &graph->largest;

@@ -33,22 +33,9 @@ struct holder {
 /* The nodes below one that retain enough to be shown, at most ENTRIES_MOST. */
 static const struct retainer *below(const struct graph *graph, uint32_t node, size_t *count)
 {
-	const struct retainers *all = graph_retainers(graph);
-	size_t ends[2];
-	for (unsigned i = 0; i < 2; i++) {
-		size_t low = 0, high = all->count;
-		while (low < high) {
-			const size_t mid = low + (high - low) / 2;
-			if (all->list[mid].dominator < node || (i && all->list[mid].dominator == node))
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		ends[i] = low;
-	}
-	*count = ends[1] - ends[0];
+	const struct retainer *first = graph_below(graph, node, count);
 	*count = *count < ENTRIES_MOST ? *count : ENTRIES_MOST;
-	return *count ? all->list + ends[0] : NULL;
+	return first;
 }
 
 static void put_name(struct text *text, const struct heap *heap, uint64_t id)

@@ -96,16 +96,8 @@ static void add_ended(void *context, uint64_t id, const char *kind, const char *
 /* The child that retains most, if it is shown at all. */
 static const struct retainer *largest_child(const struct graph *graph, uint32_t node)
 {
-	const struct retainers *all = graph_retainers(graph);
-	size_t low = 0, high = all->count;
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-		if (all->list[mid].dominator < node)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < all->count && all->list[low].dominator == node ? &all->list[low] : NULL;
+	size_t count;
+	return graph_below(graph, node, &count); /* those that retain most come first */
 }
 
 static const struct class *node_class_of(const struct node *file, uint32_t node)
