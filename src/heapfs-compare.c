@@ -266,6 +266,7 @@ static int compare(const struct arguments *arguments, struct opened *new, struct
 	const struct tree_source source = { .in = &new->container.in, .container = new->container.description,
 					    .notes = &new->container.notes,
 					    .profile = new->container.loli ? &new->profile : NULL, .baseline = old->heaps,
+					    .baseline_notes = &old->container.notes,
 					    .baseline_profile = old->container.loli ? &old->profile : NULL };
 	struct exporter exporter = { .in = &new->container.in, .dump = arguments->new, .program = PROGRAM };
 	if (!new->container.loli && (arguments->since || arguments->skip || ends_in_loli(arguments->output)))
@@ -392,6 +393,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	if (arguments->dump && (arguments->since || arguments->table))
 		return fail("--dump is about one profile as it is, and %s compares",
 			    arguments->since ? "--baseline-time" : "--table");
+	if (arguments->dump && ends_in_loli(arguments->output))
+		return fail("--dump prints a text, and a file %s would be taken for a profile", arguments->output);
 	if (arguments->old_mapping && wanted != 2)
 		return fail("--old-mapping is about the older of two dumps");
 	arguments->old = wanted == 2 ? argv[optind] : NULL;

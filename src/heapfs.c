@@ -91,6 +91,7 @@ static int open_source(struct opened *opened, struct opened *baseline, struct se
 			settings->open.path);
 		return -1;
 	}
+	source->baseline_notes = &baseline->container.notes;
 	source->baseline = baseline->heaps;
 	source->baseline_profile = baseline->container.loli ? &baseline->profile : NULL;
 	return 0;

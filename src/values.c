@@ -18,12 +18,12 @@ bool value_number(const char *value, unsigned least, unsigned most, unsigned *nu
 
 bool value_size(const char *value, uint64_t *size)
 {
-	static const char units[] = "KMG";
+	static const char units[] = "KkMmGg";
 	char *end;
 	errno = 0;
 	const unsigned long long number = strtoull(value, &end, 10);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	const unsigned shift = unit ? 10 * (unsigned)((unit - units) / 2 + 1) : 0;
 	if (*value < '0' || *value > '9' || errno || number > UINT64_MAX >> shift || end[unit != NULL])
 		return false;
 	*size = (uint64_t)number << shift;

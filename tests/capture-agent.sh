@@ -9,15 +9,11 @@
 loli=$corpus/loli
 replay=$builddir/tests/loli_replay
 [ -d "$loli" ] || skip_all "no corpus here"
-command -v python3 >/dev/null || skip_all "no python3 here"
+all_here python3
 grep -q '^#define HAVE_LZ4' "$builddir/config.h" || skip_all "built without liblz4"
 
 saved() { # saved WHAT ARGUMENT…: tests/loli_saved.py finds no difference
-	seen=$(python3 "$srcdir/tests/loli_saved.py" "$loli/tools" "$@" 2>&1 || :)
-	case $seen in
-	[0-9]*compared) pass "$name: $1: $seen" ;;
-	*) fail "$name: $1" "$seen" ;;
-	esac
+	compared "$name: $1" python3 "$srcdir/tests/loli_saved.py" "$loli/tools" "$@"
 }
 
 told() { # told KEY: what loli_replay said
@@ -46,11 +42,7 @@ for name in base_mono nostack; do
 		full=--full
 		[ "$name" != nostack ] || full=
 		python3 "$loli/tools/loli_decode.py" "$tmp/$name.loli" $full >"$tmp/truth.json"
-		seen=$(python3 "$srcdir/tests/loli_truth.py" "$mnt" "$tmp/truth.json" 2>&1 || :)
-		case $seen in
-		[0-9]*compared) pass "$name: mounted: $seen with the truth" ;;
-		*) fail "$name: mounted: as the truth says" "$seen" ;;
-		esac
+		compared "$name: mounted: as the truth says" python3 "$srcdir/tests/loli_truth.py" "$mnt" "$tmp/truth.json"
 		unmount
 	fi
 	run "$replay" "$stream" "$tmp/smaps" "$tmp/all.loli" all

@@ -7,9 +7,7 @@
 # shellcheck source=tests/lib.sh
 . "${srcdir:-.}/tests/lib.sh"
 
-for program in java javac jcmd; do
-	command -v "$program" >/dev/null || skip_all "no JDK here ($program)"
-done
+all_here java javac jcmd
 capture=$builddir/heapfs-capture
 mkdir "$tmp/classes" "$tmp/out" "$tmp/empty"
 chmod 755 "$tmp" "$tmp/classes"
@@ -237,7 +235,11 @@ else
 	unmount
 	is "in a container: nothing is left behind" "$(find "/proc/$vm/root/tmp" -name 'heapfs*' -o -name '.attach*')" ""
 	run "$capture" -q --jvm "$vm" --gz --all -o "$tmp/out/container.gz"
-	[ "$rc" -ne 0 ] || check "in a container: --gz" gzip -t "$tmp/out/container.gz"
+	if [ "$rc" -eq 0 ]; then
+		check "in a container: --gz" gzip -t "$tmp/out/container.gz"
+	else
+		has "in a container: --gz" "$said" "Java 15"
+	fi
 fi
 
 # Who is root in a namespace of its own can mount anything at the folder that the VM is to write to.

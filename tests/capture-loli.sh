@@ -111,13 +111,9 @@ nothing_left() { # nothing_left NAME [FILE…]
 }
 
 saved() { # saved NAME ARGUMENT…: tests/loli_saved.py finds no difference
-	message=$1
+	saved_as=$1
 	shift
-	seen=$(python3 "$srcdir/tests/loli_saved.py" "$loli/tools" "$@" 2>&1 || :)
-	case $seen in
-	[0-9]*compared) pass "$message: $seen" ;;
-	*) fail "$message" "$seen" ;;
-	esac
+	compared "$saved_as" python3 "$srcdir/tests/loli_saved.py" "$loli/tools" "$@"
 }
 
 ### Attached, for a time; the agent writes its mappings

@@ -108,18 +108,30 @@ sed -i 's/^\(\[ro.build.version.sdk\]: \).*/\1[29]/' "$device/props"
 
 ### An adb that never answers
 mkdir -p "$tmp/sdk/platform-tools"
-printf '#!/bin/sh\necho begun >"%s/begun"\nexec sleep 1000\n' "$tmp" >"$tmp/sdk/platform-tools/adb"
+printf '#!/bin/sh\necho $$ >>"%s/hanging"\necho begun >"%s/begun"\nexec sleep 1000\n' "$tmp" "$tmp" >"$tmp/sdk/platform-tools/adb"
 chmod +x "$tmp/sdk/platform-tools/adb"
 ANDROID_HOME=$tmp/sdk
 export ANDROID_HOME
+# Those that hang and are still there.
+hanging() {
+	while read -r hung; do
+		[ ! -d "/proc/$hung" ] || echo "$hung"
+	done <"$tmp/hanging"
+}
 stops "11, an adb that never answers" test -e "$tmp/begun"
+is "11, an adb that never answers: it is ended" "$(hanging)" ""
+is "11, an adb that never answers: there was one for each signal" "$([ "$(wc -l <"$tmp/hanging")" -ge 2 ] && echo yes)" yes
+started="$started $(hanging | tr '\n' ' ')"
+: >"$tmp/hanging"
 
 ### One that does not answer when the forward is to go
-printf '#!/bin/sh\ncase "$*" in *--remove*) exec sleep 1000 ;; esac\nexec %s "$@"\n' "$(command -v adb)" \
-	>"$tmp/sdk/platform-tools/adb"
+printf '#!/bin/sh\ncase "$*" in *--remove*) echo $$ >>"%s/hanging"; exec sleep 1000 ;; esac\nexec %s "$@"\n' "$tmp" \
+	"$(command -v adb)" >"$tmp/sdk/platform-tools/adb"
 run "$capture" -q -s "$serial" 4821 -o x.hprof
 is "a forward that stays: the dump is kept: status" "$rc" 0
 has "a forward that stays: it is told" "$said" "$serial: adb forward --remove tcp:" "the port may be forwarded still"
+is "a forward that stays: the adb that hung is ended" "$(hanging)$([ -s "$tmp/hanging" ] || echo none hung)" ""
+started="$started $(hanging | tr '\n' ' ')"
 adb forward --remove-all
 rm x.hprof
 unset ANDROID_HOME

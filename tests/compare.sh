@@ -165,6 +165,12 @@ done <<'END'
 --no-such-option|unrecognized option
 --baseline-time x|--baseline-time x: must be a number
 END
+run "$compare" --threshold "1 " "$before" "$after"
+said_and_status "a threshold with a blank behind it" 2 "--threshold 1 : must be bytes"
+run "$compare" --dump "$before" -o "$tmp/dump.loli"
+said_and_status "--dump into a profile" 2 "--dump prints a text"
+run "$heapfs" --export info.txt -o "baseline=$tmp/cut.loli" "$after"
+has "warnings about a baseline are in info.txt" "$(cat "$tmp/stdout")" "baseline warning: the profile ends inside a section"
 run "$compare" --dump "$before" --table stacks
 said_and_status "--dump and a table" 2 "--dump is about one profile"
 run "$compare" --help

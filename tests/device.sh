@@ -4,8 +4,7 @@
 # Sourced after lib.sh: small devices (tests/device.py, which says what is in a device's folder), behind an adb server of
 # their own. Nothing of this machine's adb is touched: server port, keys and log are in the temp folder.
 
-command -v adb >/dev/null || { [ -z "${CI:-}" ] || { echo "1..1"; echo "not ok 1 - there is adb"; exit 1; }; skip_all "no adb here"; }
-command -v python3 >/dev/null || skip_all "no python3 here"
+all_here adb python3
 
 # A port that nobody listens at.
 free_port() {

@@ -44,7 +44,7 @@ clean() {
 	for pid in $started; do
 		kill -9 "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
-		rm -f "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" # a Java VM that is killed leaves these
+		rm -f "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" /tmp/hsperfdata_*/"$pid" # left by a Java VM that is killed
 	done
 	mounts_left | while IFS= read -r point; do
 		point=$(printf '%b' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')")
@@ -78,6 +78,36 @@ fail() {
 	shift
 	for line; do
 		diag "$line" | head -n 30
+	done
+}
+
+# compared MESSAGE COMMAND…: ends with status 0, which it does where nothing differs, and says how much it compared
+compared() {
+	message=$1
+	shift
+	status=0
+	seen=$("$@" 2>&1) || status=$?
+	case "$status $seen" in
+	"0 "[1-9]*compared) pass "$message: $seen" ;;
+	*) fail "$message" "status $status" "$seen" ;;
+	esac
+}
+
+# here TOOL MESSAGE: is it there? Else the test skips, or fails under CI, where all must be.
+here() {
+	command -v "$1" >/dev/null 2>&1 && return 0
+	if [ -n "${CI:-}" ]; then fail "$2" "there is no $1"; else skip "$2" "there is no $1"; fi
+	return 1
+}
+
+# all_here TOOL…: the same for the whole script
+all_here() {
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null 2>&1 && continue
+		[ -n "${CI:-}" ] || skip_all "there is no $tool"
+		fail "$tool is there"
+		plan
+		exit 1
 	done
 }
 

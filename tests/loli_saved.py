@@ -21,6 +21,7 @@ import loli_decode
 
 SIZES = ('Size', 'Rss', 'Pss', 'Private_Clean', 'Private_Dirty', 'Shared_Clean', 'Shared_Dirty')
 compared = 0
+different = 0
 
 
 def read(path):
@@ -30,9 +31,10 @@ def read(path):
 
 
 def same(what, seen, expected):
-    global compared
+    global compared, different
     compared += 1
     if seen != expected:
+        different += 1
         print('%s: %.300s instead of %.300s' % (what, seen, expected))
 
 
@@ -131,3 +133,4 @@ elif what == 'all':
 else:
     compare_cut(open(name, 'rb').read(), *sys.argv[1:4])
 print('%d compared' % compared)
+sys.exit(different > 0)

@@ -39,12 +39,14 @@ if sys.argv[1] == '--nameless':
     sys.exit()
 mount, truth = sys.argv[1], json.load(open(sys.argv[2]))
 compared = 0
+different = 0
 
 
 def same(what, seen, expected):
-    global compared
+    global compared, different
     compared += 1
     if seen != expected:
+        different += 1
         print('%s: %.300s, expected %.300s' % (what, seen, expected))
 
 
@@ -132,7 +134,7 @@ shots = sorted(os.listdir(os.path.join(mount, 'screenshots')))
 same('screenshots', len(shots), len(truth['screenshots']))
 for shot in truth['screenshots']:
     name = '%04ds.%s' % (shot['time_s'], 'png' if shot['magic'] == '89504e47' else 'jpg')
-    same(name, hashlib.sha256(open(os.path.join(mount, 'screenshots', name), 'rb').read()).hexdigest(), shot['sha256'])
+    same('screenshot ' + name, hashlib.sha256(open(os.path.join(mount, 'screenshots', name), 'rb').read()).hexdigest(), shot['sha256'])
 smaps = table('smaps.tsv')
 if len(set(truth['smaps']['names'])) == truth['smaps']['sections']:
     same('mappings', sorted(row['name'] for row in smaps), sorted(escape(name) for name in truth['smaps']['names']))
@@ -298,3 +300,4 @@ def our_dump():
 if len(sys.argv) > 3:
     same('the dump, byte for byte', our_dump().encode(), open(sys.argv[3], 'rb').read())
 print('%d compared' % compared)
+sys.exit(different > 0)

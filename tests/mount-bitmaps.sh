@@ -14,13 +14,6 @@ column() { awk -F '\t' -v column="$1" 'NR == 1 { for (n = 1; n < NF && $n != col
 sums() { for key in bitmaps 'bitmaps with picture' 'bitmaps without picture' 'bitmaps mismatched' 'bitmap pictures from' \
 	'pictures refused' 'pictures of no bitmap'; do value "$key"; done | tr '\n' ' '; }
 
-# with TOOL MESSAGE: is it there? Else the test skips, or fails where all of them must be.
-with() {
-	command -v "$1" >/dev/null 2>&1 && return 0
-	if [ -n "${CI:-}" ]; then fail "$2" "there is no $1"; else skip "$2" "there is no $1"; fi
-	return 1
-}
-
 ### What decoders make of a picture
 
 by_libpng() { "$builddir/tests/pixels" "$1"; }
@@ -39,7 +32,7 @@ takes() { # DECODER FILE
 # same_pixels NAME DECODER FOLDER: each PNG there decodes as libpng does it
 same_pixels() {
 	message="$1: $2 reads each PNG as libpng does"
-	with "$2" "$message" || return 0
+	here "$2" "$message" || return 0
 	count=0
 	: >"$tmp/differs"
 	for picture in "$3"/*.png; do
@@ -52,7 +45,7 @@ same_pixels() {
 
 # Checks of a folder that pictures were copied to.
 decoders() { # NAME FOLDER
-	if with pngcheck "$1: pngcheck"; then check "$1: pngcheck" pngcheck -q "$2"/*.png; fi
+	if here pngcheck "$1: pngcheck"; then check "$1: pngcheck" pngcheck -q "$2"/*.png; fi
 	same_pixels "$1" convert "$2"
 	same_pixels "$1" ffmpeg "$2"
 }
@@ -60,7 +53,7 @@ decoders() { # NAME FOLDER
 # JPEG and WebP pictures of the dump are decoded to the size that bitmaps.tsv says.
 other_forms() { # NAME
 	for tool in convert ffmpeg; do
-		with "$tool" "$1: $tool reads JPEG and WebP" || continue
+		here "$tool" "$1: $tool reads JPEG and WebP" || continue
 		awk -F '\t' '$8 ~ /jpg$|webp$/ { print $8 "\t" 4 * $3 * $4 }' "$mnt/bitmaps.tsv" >"$tmp/others"
 		while IFS=$TAB read -r picture bytes; do
 			[ "$("by_$tool" "$mnt/$picture" 2>/dev/null | wc -c)" -eq "$bytes" ] || echo "$picture"
@@ -173,7 +166,7 @@ if mount_dump "$(sample bitmaps-35)"; then
 		-not -name '0x*.png' -not -name '0x*.jpg' -not -name '0x*.webp')" ""
 	is "bitmaps-35: as many refused as info.txt says" "$(find "$mnt/bitmaps/refused" -type f | wc -l)" 13
 	is "bitmaps-35: as many orphans" "$(find "$mnt/bitmaps/orphans" -type f | wc -l)" 5
-	if with convert "bitmaps-35: a refused picture is what its name says"; then
+	if here convert "bitmaps-35: a refused picture is what its name says"; then
 		is "bitmaps-35: a refused picture is what its name says" \
 			"$(identify -format '%wx%h ' "$mnt"/bitmaps/refused/0xb400007b3c00a410-48x48.png "$mnt"/bitmaps/refused/0xb400007b3c00a490-64x65.jpg)" "48x48 64x65 "
 	fi

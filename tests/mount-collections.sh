@@ -25,8 +25,9 @@ all_agree() {
 	is "$1: fill is size / capacity" "$(awk -F '\t' 'NR > 1 && $5 != "-" && $5 != sprintf("%.2f", $3 / $4)' "$table")" ""
 	is "$1: entries.tsv has as many lines as its collection elements" "$(
 		cd "${root:-$mnt}/objects"
-		ids_of | sed 's|$|/entries.tsv|' | xargs grep -c '' | sed 's|/entries.tsv:|\t|' >"$tmp/lines"
-		awk -F '\t' 'NR == FNR { n[$1] = $2 - 1; next } FNR > 1 && n[$1] != $3' "$tmp/lines" "$table" | head -n 5
+		ids_of | sed 's|$|/entries.tsv|' | xargs grep -Hc '' | sed 's|/entries.tsv:|\t|' >"$tmp/lines"
+		awk -F '\t' -v lines="$tmp/lines" 'FILENAME == lines { n[$1] = $2 - 1; next }
+			FNR > 1 && (!($1 in n) || n[$1] != $3)' "$tmp/lines" "$table" | head -n 5
 	)" ""
 }
 

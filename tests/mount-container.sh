@@ -17,13 +17,6 @@ no_half() {
 	[ -z "${2:-}" ] || [ ! -e "$1" ]
 }
 
-# here TOOL WHY: is it there? Where it must be, under CI, a missing one fails.
-here() {
-	command -v "$1" >/dev/null && return 0
-	if [ -n "${CI:-}" ]; then fail "$1 is there"; else skip "$2" "no $1 here"; fi
-	return 1
-}
-
 # whole NAME FILE TRUTH CONTAINER [OPTION…]: mounts without a warning, and holds these bytes.
 whole() {
 	name=$1 file=$2 truth=$3 container=$4

@@ -9,12 +9,6 @@ pack=$builddir/heapfs-pack
 # Debian keeps it out of the path.
 hprof_conv=$(command -v hprof-conv || echo /usr/lib/android-sdk/platform-tools/hprof-conv)
 
-needs() { # TOOL MESSAGE: true if it is there
-	command -v "$1" >/dev/null && return 0
-	if [ -n "${CI:-}" ]; then fail "$2" "no $1 here"; else skip "$2" "no $1 here"; fi
-	return 1
-}
-
 ### Every graph of the corpus
 
 graph_folders() {
@@ -23,7 +17,7 @@ graph_folders() {
 
 # What another program makes of the image mounts whole, with the same counts.
 converted() { # NAME FOLDER
-	needs "$hprof_conv" "$1: hprof-conv takes raw.hprof" || return 0
+	here "$hprof_conv" "$1: hprof-conv takes raw.hprof" || return 0
 	check "$1: hprof-conv takes raw.hprof" "$hprof_conv" "$2/raw.hprof" "$tmp/converted.hprof"
 	mkdir -p "$tmp/second"
 	run "$heapfs" --strict "$tmp/converted.hprof" "$tmp/second"
@@ -157,7 +151,7 @@ packet { art_process_metadata { pid: 4321 uid: 10123 process_name: "com.example:
 		frames { method_name: "com.example.C.d" source_file: "C.java" } } } }
 packet { video_frame { frame_number: 1 au_data: "xx" } }
 packet { video_frame { frame_number: 2 au_data: "yy" } }'
-if needs protoc "what else a trace says of a process"; then
+if here protoc "what else a trace says of a process"; then
 	printf '%s\n' "$more" |
 		protoc --encode=heapfs.other.Trace -I "$srcdir/tests" "$srcdir/tests/other.proto" >"$tmp/more.pftrace"
 	cat "$tmp/graph.pftrace" "$tmp/more.pftrace" >"$tmp/both.pftrace"
@@ -256,7 +250,7 @@ done
 run "$pack" --help
 is "help" "$rc" 0
 
-if needs protoc "protoc reads what heapfs-pack wrote"; then
+if here protoc "protoc reads what heapfs-pack wrote"; then
 	decode() {
 		protoc --decode=heapfs.perfetto.Trace -I "$srcdir/contrib/perfetto" hprof_dump.proto \
 			<"$tmp/pictures.pftrace" >"$tmp/decoded"

@@ -29,15 +29,8 @@ rows() {
 truth() { # truth NAME JSON [DUMP]
 	name=$1
 	shift
-	if ! command -v python3 >/dev/null; then
-		skip "$name: as the truth says" "no python3"
-		return
-	fi
-	seen=$(python3 "$srcdir/tests/loli_truth.py" "$mnt" "$@" 2>&1 || :)
-	case $seen in
-	[0-9]*compared) pass "$name: $seen with the truth" ;;
-	*) fail "$name: as the truth says" "$seen" ;;
-	esac
+	here python3 "$name: as the truth says" || return 0
+	compared "$name: as the truth says" python3 "$srcdir/tests/loli_truth.py" "$mnt" "$@"
 }
 
 ### A small one of our own: the tree

@@ -12,12 +12,6 @@ warning() { grep '^warning: ' "$mnt/info.txt" || :; }
 # As texts: they are too large for awk's numbers.
 verdict() { awk -F '\t' -v pointer="$1" '$1 "" == pointer "" { print $6 ": " $7 }' "$mnt/bitmaps.tsv"; }
 column() { awk -F '\t' -v column="$1" 'NR == 1 { for (n = 1; n < NF && $n != column;) n++; next } { print $n }' "$mnt/bitmaps.tsv"; }
-# here TOOL WHY: is it there? Where it must be, under CI, a missing one fails.
-here() {
-	command -v "$1" >/dev/null && return 0
-	if [ -n "${CI:-}" ]; then fail "$1 is there"; else skip "$2" "no $1 here"; fi
-	return 1
-}
 # true_tree NAME: nodes, sizes and bytes agree, and so does bitmaps.tsv
 true_tree() {
 	check "$1: treecheck" "$builddir/tests/treecheck" "$mnt"

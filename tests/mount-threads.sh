@@ -203,9 +203,8 @@ make_graph() {
 		open(sys.argv[1], "wb").write(message(1, packet))
 	END
 }
-if ! command -v python3 >/dev/null; then
-	skip "heap graph" "there is no python3"
-elif make_graph "$tmp/graph.pftrace" && mount_dump "$tmp/graph.pftrace"; then
+if here python3 "heap graph" && check "heap graph: a trace is made" make_graph "$tmp/graph.pftrace" &&
+	mount_dump "$tmp/graph.pftrace"; then
 	is "heap graph: threads, as roots say" "$(cd "$mnt/threads" && find . -mindepth 1 | sort | tr '\n' ' ')" \
 		"./1-unnamed ./1-unnamed/stack.txt ./1-unnamed/thread ./2-unnamed ./2-unnamed/stack.txt ./2-unnamed/thread "
 	is "heap graph: of which it knows no more" "$(heads | tr '\n' ' ')" \

@@ -29,6 +29,7 @@ struct expected {
 static void check_side(const struct diff *diff, enum diff_side side, const struct expected *expected, size_t count)
 {
 	uint64_t total = 0;
+	size_t met = 0;
 	for (uint32_t i = 0; i < diff->class_count; i++) {
 		const struct diff_list *list = &diff->objects.lists[side][i];
 		const struct name name = diff->classes[i].name;
@@ -39,6 +40,7 @@ static void check_side(const struct diff *diff, enum diff_side side, const struc
 		for (size_t j = 0; j < count; j++)
 			if (name.len == strlen(expected[j].class) && !memcmp(name.text, expected[j].class, name.len))
 				of = &expected[j];
+		met += of != NULL;
 		if (!strncmp(name.text, "byte[]", 6) || !strncmp(name.text, "char[]", 6))
 			continue;
 		if (list->count != (of ? of->count : 0))
@@ -53,6 +55,7 @@ static void check_side(const struct diff *diff, enum diff_side side, const struc
 			assert_int_equal(at, j);
 		}
 	}
+	assert_int_equal(met, count);
 	assert_int_equal(diff->objects.left[side].count, total);
 }
 

@@ -183,6 +183,7 @@ static void test_paths(void **state)
 				unsigned count;
 				struct held held;
 				assert_true(graph_held(pair.graphs[side], node, &held));
+				unsigned met = 0;
 				if (!node_path(&pair, (enum diff_side)side, node, steps, &count))
 					continue;
 				for (uint32_t i = 0; i < paths->count; i++)
@@ -190,7 +191,9 @@ static void test_paths(void **state)
 						if (is_path(pair.diff, i, steps, j)) {
 							sums[i][side].count++;
 							sums[i][side].bytes += held.shallow;
+							met++;
 						}
+				assert_int_equal(met, count); /* each of its steps ends one path */
 			}
 		for (uint32_t i = 0; i < paths->count; i++) {
 			assert_memory_equal(sums[i], paths->list[i].sums, sizeof sums[i]);

@@ -267,6 +267,31 @@ static void odd_words(void **state)
 }
 
 /* A section is whole, cut inside an entry, or lost, and the note says which. */
+/* Written over after it was opened: any word, with what counts and lengths may be then. Sanitizers see what is not checked. */
+static void written_over(void **state)
+{
+	static const uint32_t words[] = { 0, 1000, 0x7fffffff, UINT32_MAX };
+	struct writer w;
+	(void)state;
+	sample_loli_small(&w);
+	for (size_t at = 0; at + 4 <= w.len; at++)
+		for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+			const uint8_t bytes[4] = { (uint8_t)(words[i] >> 24), (uint8_t)(words[i] >> 16), (uint8_t)(words[i] >> 8),
+						   (uint8_t)words[i] };
+			struct profile p;
+			assert_int_equal(open_profile(&p, w.data, w.len, &plain), 0);
+			memcpy(p.o.bytes.data + at, bytes, sizeof bytes);
+			const struct loli_sums *sums = loli_sums(&p.loli);
+			if (sums) {
+				assert_true(sums->entry_count <= p.loli.parts[LOLI_RECORDS].count);
+				assert_true(sums->time_count <= p.loli.parts[LOLI_SERIES].parts);
+			}
+			close_profile(&p);
+			input_begin(); /* the next one is another file */
+		}
+	writer_free(&w);
+}
+
 static void cut_notes(void **state)
 {
 	struct writer w;
@@ -365,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small),	  cmocka_unit_test(call_stacks), cmocka_unit_test(spans),
 		cmocka_unit_test(versions),	  cmocka_unit_test(truncations), cmocka_unit_test(odd_words),
+		cmocka_unit_test(written_over),
 		cmocka_unit_test(cut_notes),	  cmocka_unit_test(hostile_counts), cmocka_unit_test(symbols),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,6 +239,7 @@ uint64_t live_hash(const struct bitmaps *bitmaps, const struct picture *picture,
 
 /* --- what to say --- */
 
+#define TOLD_MOST 3
 static bool tell_others(const struct elsewhere *elsewhere, char *line, size_t size)
 {
 	size_t len = (size_t)snprintf(line, size, "the pictures from elsewhere are of other processes than the dump");
@@ -246,8 +247,13 @@ static bool tell_others(const struct elsewhere *elsewhere, char *line, size_t si
 	unsigned told = 0;
 	for (uint32_t i = 0; i < elsewhere->set_count && len < size; i++) {
 		const struct elsewhere_set *set = &elsewhere->sets[i];
-		if ((!set->pid && !set->process) || told++ == 3)
+		if (!set->pid && !set->process)
 			continue;
+		if (told == TOLD_MOST) {
+			len += (size_t)snprintf(line + len, size - len, " and others");
+			break;
+		}
+		told++;
 		char name[64] = "";
 		for (size_t n = 0; set->process && set->process[n] && n + 1 < sizeof name; n++) {
 			name[n] = (char)((unsigned char)set->process[n] < 0x20 || set->process[n] == 0x7f ? '?' : set->process[n]);

@@ -161,12 +161,15 @@ static int append(const char *from, const char *to)
 			at += written > 0 ? written : 0;
 		}
 	}
+	const int error = errno;
+	if (out >= 0 && close(out) && !rc)
+		rc = -1;
+	else
+		errno = error;
 	if (rc)
 		say("%s: cannot be written: %s", to, strerror(errno));
 	if (in >= 0)
 		close(in);
-	if (out >= 0)
-		close(out);
 	free(buffer);
 	return rc;
 }

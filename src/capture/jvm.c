@@ -293,8 +293,12 @@ static int copy(int in, const struct temp *temp, uint64_t size)
 	step("copying the dump");
 	for (uint64_t done = 0; !rc && buffer && done < size;) { /* no more, however it grows */
 		const ssize_t got = read(in, buffer, size - done < 1 << 20 ? (size_t)(size - done) : 1 << 20);
-		if (!got || stop_signal())
+		if (stop_signal())
 			break;
+		if (!got) { /* it was cut meanwhile */
+			errno = EIO;
+			rc = -1;
+		}
 		for (ssize_t at = 0; got > 0 && at < got && !rc;) {
 			const ssize_t written = write(out, buffer + at, (size_t)(got - at));
 			if (written <= 0 && errno != EINTR)
@@ -306,10 +310,13 @@ static int copy(int in, const struct temp *temp, uint64_t size)
 		done += (uint64_t)(got > 0 ? got : 0);
 		step_at(done, size);
 	}
-	if (rc || !buffer)
-		say("%s: cannot be written: %s", temp->target, strerror(errno));
+	const int error = errno;
 	if (out >= 0 && close(out) && !rc)
 		rc = -1;
+	else
+		errno = error;
+	if (rc || !buffer)
+		say("%s: cannot be written: %s", temp->target, strerror(errno));
 	free(buffer);
 	return rc || !buffer || stop_signal() ? -1 : 0;
 }

@@ -121,7 +121,7 @@ static bool try_to_connect(struct session *session)
 	while (session->sock >= 0 && session->life.agent.bytes == before && clock_left(end) && !stop_signal())
 		listen_to(session, clock_left(end));
 	/* An application that allocates nothing is silent: a connection that stays is one. */
-	return session->sock >= 0 || session->life.agent.bytes != before;
+	return !*session->life.agent.problem && (session->sock >= 0 || session->life.agent.bytes != before);
 }
 
 static bool connect_to_agent(struct session *session, int ms)
@@ -176,11 +176,16 @@ static void end(struct life *life)
 /* Keeps the text of the mappings, of which the last one counts. */
 static void keep_smaps(struct life *life, const struct output *output)
 {
+	FILE *newer = temporary();
+	if (!newer || (output->len && fwrite(output->data, output->len, 1, newer) != 1) || fflush(newer)) {
+		say("the newest mappings cannot be kept: %s", strerror(errno));
+		if (newer)
+			fclose(newer);
+		return;
+	}
 	if (life->smaps)
 		fclose(life->smaps);
-	life->smaps = temporary();
-	if (life->smaps)
-		fwrite(output->data, output->len, 1, life->smaps);
+	life->smaps = newer;
 }
 
 static bool look_at_smaps(struct session *session)

@@ -231,10 +231,11 @@ static int copy_agent(struct loli_device *device)
 	for (unsigned i = 0; i < 2; i++) {
 		struct output output;
 		if (i)
-			snprintf(text, sizeof text, "su -c 'cp " AGENT " /data/data/%s/ && cd /data/data/%s && chmod 755 libloli.so && pwd'",
-				 app, app);
+			snprintf(text, sizeof text, "su -c 'cp " AGENT " /data/data/%s/ && cd /data/data/%s && chmod 755 libloli.so && pwd || {"
+				 " rm -f /data/data/%s/libloli.so; exit 1; }'", app, app, app);
 		else
-			snprintf(text, sizeof text, "cat " AGENT " | run-as %s sh -c 'cat >libloli.so && chmod 700 libloli.so && pwd'", app);
+			snprintf(text, sizeof text, "cat " AGENT " | run-as %s sh -c 'cat >libloli.so && chmod 700 libloli.so && pwd ||"
+				 " { rm -f libloli.so; exit 1; }'", app);
 		bool *put = i ? &device->put_by_root : &device->put_by_user;
 		*put = true; /* or a part of it, until it is known that it was not */
 		const int rc = call(device, "shell", text, ADB_START, 0, false, &output);

@@ -31,8 +31,10 @@ bool loli_samples_add_picture(struct loli_samples *samples, uint32_t seconds, co
 	loli_put_u32(samples->pictures, seconds);
 	loli_put_u32(samples->pictures, len);
 	fwrite(data, len, 1, samples->pictures);
-	samples->picture_count += !ferror(samples->pictures);
-	return !ferror(samples->pictures);
+	/* What is counted is in the file: a disk that is full later takes nothing of it. */
+	const bool good = !fflush(samples->pictures) && !ferror(samples->pictures);
+	samples->picture_count += good;
+	return good;
 }
 
 void loli_samples_free(struct loli_samples *samples)
@@ -267,7 +269,9 @@ static bool put_pictures(struct saving *saving, struct loli_samples *samples)
 	loli_put_u32(saving->out, samples->picture_count);
 	if (!samples->picture_count)
 		return true;
-	if (fflush(samples->pictures) || fseeko(samples->pictures, 0, SEEK_SET))
+	fflush(samples->pictures); /* the rest of one that was not counted, if any */
+	clearerr(samples->pictures);
+	if (fseeko(samples->pictures, 0, SEEK_SET))
 		return false;
 	for (uint32_t i = 0; i < samples->picture_count; i++) {
 		if (fread(saving->buffer, 8, 1, samples->pictures) != 1)

@@ -96,6 +96,8 @@ static int64_t from_dump(const struct selection *selection, const struct capture
 		const struct trace_parts parts = { .bitmaps = bitmaps };
 		count = trace_out(made->trace.path, selection->pid, &parts);
 		bitmaps_close(bitmaps);
+	} else if (opened.heap_count && !bitmaps) {
+		say("%s: its pictures cannot be read", made->dump.path);
 	}
 	opened_close(&opened);
 	return count;

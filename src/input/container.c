@@ -69,6 +69,16 @@ static bool was_changed(const struct opening *opening)
 	return !input_unharmed(&opening->container->in, opening->epoch);
 }
 
+/* Are pictures wanted, and is it something that has none? Then that is said. */
+static bool is_unwanted(const struct opening *opening, enum content content)
+{
+	if (!opening->options->pictures || (content != CONTENT_HPROF && content != CONTENT_LOLI))
+		return false;
+	fail(opening, content == CONTENT_HPROF ? "a heap dump; a trace or a folder of pictures is wanted" :
+						 "a native profile; a trace or a folder of pictures is wanted");
+	return true;
+}
+
 /* --- gzip --- */
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -137,6 +147,8 @@ static int open_gzip(const struct opening *opening)
 	} else if (content == CONTENT_OTHER) {
 		snprintf(opening->error, opening->error_size, "%s: not a %s; it is gzip-compressed, and what is in it is %s",
 			 opening->path, wanted(options), sniff_other(head, head_len));
+	} else if (is_unwanted(opening, content)) {
+		/* It was said. */
 	} else {
 		const bool keep = options->unpacked && content != CONTENT_GZIP;
 		kept = keep ? open_kept(opening, head, head_len, &fd) : 0;
@@ -276,9 +288,8 @@ int container_open(struct container *container, const char *path, const struct c
 	for (unsigned depth = 0; depth <= DEPTH_MOST; depth++) {
 		const struct input *in = &container->in;
 		const enum content content = sniff_content(in->data, in->size, true);
-		if (options->pictures && (content == CONTENT_HPROF || content == CONTENT_LOLI))
-			return fail(&opening, content == CONTENT_HPROF ? "a heap dump; a trace or a folder of pictures is wanted" :
-									  "a native profile; a trace or a folder of pictures is wanted");
+		if (is_unwanted(&opening, content))
+			return -1;
 		switch (content) {
 		case CONTENT_HPROF:
 			container->parts = calloc(1, sizeof *container->parts);

@@ -222,7 +222,7 @@ static void sort_sizes(struct writer *w)
 	/* In pieces: for one large write the kernel looks for large pages, for longer than the writing takes. */
 	for (uint64_t at = 0, n; at < count && !w->failed; at += n) {
 		n = count - at < SIZES_AT_ONCE ? count - at : SIZES_AT_ONCE;
-		w->failed = !spill_write(w->spill, sizes + at, (size_t)n * sizeof *sizes, graph->sizes + at * sizeof *sizes);
+		w->failed = !spill_rewrite(w->spill, sizes + at, (size_t)n * sizeof *sizes, graph->sizes + at * sizeof *sizes);
 	}
 	free(sizes);
 }

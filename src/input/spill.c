@@ -105,14 +105,8 @@ int spill_open(struct spill *spill, const char *folder, const char *keep, uint64
 	return 0;
 }
 
-bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t offset)
+bool spill_rewrite(struct spill *spill, const void *data, size_t len, uint64_t offset)
 {
-	if (atomic_load_explicit(&spill->full, memory_order_relaxed))
-		return false;
-	if (room(spill) < len) {
-		atomic_store(&spill->full, true);
-		return false;
-	}
 	for (size_t done = 0; done < len;) {
 		const ssize_t got = pwrite(spill->fd, (const char *)data + done, len - done, (off_t)(offset + done));
 		if (got < 0 && errno == EINTR)
@@ -127,6 +121,17 @@ bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t off
 		done += (size_t)got;
 	}
 	return true;
+}
+
+bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t offset)
+{
+	if (atomic_load_explicit(&spill->full, memory_order_relaxed))
+		return false;
+	if (room(spill) < len) {
+		atomic_store(&spill->full, true);
+		return false;
+	}
+	return spill_rewrite(spill, data, len, offset);
 }
 
 bool spill_read(struct spill *spill, void *data, size_t len, uint64_t offset)

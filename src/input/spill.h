@@ -32,6 +32,8 @@ int spill_open(struct spill *spill, const char *folder, const char *keep, uint64
 
 /* Writes bytes anywhere; safe to call from many threads. False if they did not fit, or on an error. */
 bool spill_write(struct spill *spill, const void *data, size_t len, uint64_t offset);
+/* The same where bytes are already, which needs no room: also of one that is full. */
+bool spill_rewrite(struct spill *spill, const void *data, size_t len, uint64_t offset);
 
 /* Reads what was written. False on an error. */
 bool spill_read(struct spill *spill, void *data, size_t len, uint64_t offset);

@@ -8,6 +8,8 @@
 
 /* Threads that look through packets; for fewer bytes than this one more is not worth while. */
 #define THREADS_MOST 16
+/* Of real ones, each has some thousand objects. What is compressed can hold millions of empty ones. */
+#define GRAPH_PACKETS_MOST (1u << 20)
 #define THREAD_BYTES (UINT64_C(1) << 20)
 
 /* --- what a packet says --- */
@@ -56,6 +58,10 @@ void trace_add_graph(struct trace *trace, const uint8_t *data, const struct grap
 {
 	struct trace_state *state = trace->state;
 	const size_t before = state->graph_packet_count;
+	if (before == GRAPH_PACKETS_MOST) {
+		notes_add(trace->notes, "more packets of heap graphs than can be read", NOTE_NO_OFFSET, 0, NULL);
+		return;
+	}
 	ADD(state, state->graph_packets, state->graph_packet_count, state->graph_packet_capacity, *packet);
 	/* What is compressed is there only now. The others are read when all are known, by all threads. */
 	if (state->graph_packet_count > before && packet->place.packed)

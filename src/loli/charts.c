@@ -187,6 +187,9 @@ static int compare_times(const void *a, const void *b)
 static bool read_series(struct loli_sums *sums, struct loli_cursor *cursor, uint64_t number, struct loli_series *series)
 {
 	const uint64_t count = loli_inner(sums->loli, LOLI_SERIES, number, loli_u32(cursor));
+	/* The file may have been written over since its points were counted. */
+	if (count > sums->loli->parts[LOLI_SERIES].parts - sums->time_count)
+		return false;
 	const uint8_t *p = loli_take(cursor, count * 16);
 	series->points = p ? reallocarray(NULL, count + 1, sizeof *series->points) : NULL;
 	if (!series->points)

@@ -42,7 +42,7 @@ enum loli_state record_state(const struct loli_records *records, const struct lo
 
 /* The number of a stack, below the count of stacks, or NUMBER_NONE. */
 uint32_t record_stack(const struct loli_records *records, const struct loli_uuid *uuid);
-/* Its frames, of LOLI_FRAME bytes each, the innermost first. NULL where it has none, or the file was cut. */
+/* Its frames, of LOLI_FRAME bytes each, the innermost first. NULL only where the file was cut. */
 const uint8_t *stack_frames(const struct loli_records *records, uint32_t stack, uint64_t *depth);
 
 #endif

@@ -250,6 +250,13 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static void free_names(char **names, int count)
+{
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
 /* The libraries, or the folders, in a folder, by name. How many; -1 without memory. */
 static int list_folder(const char *path, bool folders, char ***names)
 {
@@ -261,31 +268,28 @@ static int list_folder(const char *path, bool folders, char ***names)
 		struct stat st;
 		if (*entry->d_name == '.' || (!folders && !is_library(entry->d_name)))
 			continue;
-		if (asprintf(&own, "%s/%s", path, entry->d_name) < 0) {
-			count = -1;
-			break;
-		}
-		char **grown = !stat(own, &st) && (folders ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)) ?
-			       reallocarray(*names, (size_t)count + 1, sizeof *grown) : NULL;
-		if (!grown) {
+		if (asprintf(&own, "%s/%s", path, entry->d_name) < 0)
+			own = NULL;
+		if (own && (stat(own, &st) || !(folders ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)))) {
 			free(own);
 			continue;
 		}
-		*names = grown;
-		grown[count++] = own;
+		char **grown = own ? reallocarray(*names, (size_t)count + 1, sizeof *grown) : NULL;
+		if (!grown) {
+			free(own);
+			free_names(*names, count);
+			*names = NULL;
+			count = -1;
+		} else {
+			*names = grown;
+			grown[count++] = own;
+		}
 	}
 	if (dir)
 		closedir(dir);
 	if (count > 0)
 		qsort(*names, (size_t)count, sizeof **names, by_name);
 	return count;
-}
-
-static void free_names(char **names, int count)
-{
-	for (int i = 0; i < count; i++)
-		free(names[i]);
-	free(names);
 }
 
 /* The libraries of a folder. How many were taken. */
@@ -295,6 +299,8 @@ static size_t open_libraries(struct symbol_files *files, const char *path, struc
 	const struct complaint complaint = { error, sizeof error };
 	const int count = list_folder(path, false, &names);
 	const size_t before = files->count;
+	if (count < 0)
+		notes_add(notes, "a folder of libraries that cannot be read", NOTE_NO_OFFSET, 0, "%s: %s", path, strerror(ENOMEM));
 	for (int i = 0; i < count; i++) {
 		const int fd = open(names[i], O_RDONLY | O_CLOEXEC);
 		if (fd < 0 || open_file(files, names[i], fd, &complaint))

@@ -139,15 +139,17 @@ static void put_judgement(struct text *text, const struct diff_judgement *judgem
 }
 
 /* What is wrong with the older dump; the newer one's warnings are in its own info.txt. */
-static void put_warnings(struct text *text, const struct notes *notes)
+static void put_warnings(struct text *text, const struct notes *container, const struct notes *dump)
 {
+	const struct notes *const both[] = { container, dump };
 	char line[512];
-	text_printf(text, "warnings about the file before: %zu\n", notes->count);
-	for (size_t i = 0; i < notes->count; i++)
-		text_printf(text, "warning: %s\n", note_format(&notes->list[i], line, sizeof line));
+	text_printf(text, "warnings about the file before: %zu\n", (container ? container->count : 0) + dump->count);
+	for (unsigned i = 0; i < 2; i++)
+		for (size_t j = 0; both[i] && j < both[i]->count; j++)
+			text_printf(text, "warning: %s\n", note_format(&both[i]->list[j], line, sizeof line));
 }
 
-static void put_info(const struct diff *diff, struct text *text)
+static void put_info(const struct diff *diff, const struct notes *container, struct text *text)
 {
 	struct diff_sum sums[DIFF_SIDES];
 	uint64_t only[DIFF_SIDES] = { 0, 0 };
@@ -169,7 +171,7 @@ static void put_info(const struct diff *diff, struct text *text)
 	put_total(text, "removed", &diff->objects.left[DIFF_OLD]);
 	text_printf(text, "class names only before: %" PRIu64 "\nclass names only after: %" PRIu64 "\n", only[DIFF_OLD],
 		    only[DIFF_NEW]);
-	put_warnings(text, diff->heaps[DIFF_OLD]->hprof->notes);
+	put_warnings(text, container, diff->heaps[DIFF_OLD]->hprof->notes);
 }
 
 /* --- all of them --- */
@@ -181,7 +183,7 @@ static void write_file(const struct node *node, uint64_t first, struct pages *pa
 	bool more = true;
 	if (node->key == DIFF_INFO) {
 		if (!first)
-			put_info(diff, &pages->text);
+			put_info(diff, node->tree->source.baseline_notes, &pages->text);
 		pages_next(pages);
 		return;
 	}

@@ -246,6 +246,10 @@ static struct paths *get_paths(const struct node *file, uint32_t end)
 		free(paths);
 		return NULL;
 	}
+	if (input_touched_bad) { /* made of a file that was cut meanwhile: this answer fails, and the next one is made anew */
+		paths->users = 1;
+		return paths;
+	}
 	pthread_mutex_lock(&cache->lock);
 	put_paths_locked(cache->last);
 	cache->last = paths;

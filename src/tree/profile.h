@@ -17,7 +17,7 @@ enum {
 struct screenshot {
 	uint64_t at, len;
 	int32_t time_s;
-	uint32_t before;	/* those of the same second and format before it */
+	uint32_t before;	/* those of the same second before it */
 	const char *extension;
 };
 

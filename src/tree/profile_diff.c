@@ -299,11 +299,18 @@ void put_baseline_info(const struct tree *tree, struct text *text)
 	if (source->baseline_profile) {
 		text_puts(text, "baseline: ");
 		text_escaped(text, source->baseline_profile->in->path, strlen(source->baseline_profile->in->path));
-		text_putc(text, '\n');
+		text_printf(text, "\nbaseline warnings: %zu\n", source->baseline_profile->notes->count);
+		for (size_t i = 0; i < source->baseline_profile->notes->count; i++) {
+			char line[512];
+			text_printf(text, "baseline warning: %s\n",
+				    note_format(&source->baseline_profile->notes->list[i], line, sizeof line));
+		}
 		return;
 	}
-	if (!loli_held(source->profile, &time_ms, &held, &unsure, &freed))
+	if (!loli_held(source->profile, &time_ms, &held, &unsure, &freed)) {
+		input_touched_bad = true; /* no answer is better than one that lacks it */
 		return;
+	}
 	text_printf(text, "baseline: what was held at %" PRId64 " ms\nbaseline blocks: %" PRIu32 "\nbaseline bytes: %" PRIu64
 		    "\nbaseline blocks that may be freed by then: %" PRIu64 "\n",
 		    time_ms, held.before.count, held.before.bytes, unsure);

@@ -48,6 +48,7 @@ struct tree_source {
 	struct loli *profile;		/* NULL, or shown instead of heaps */
 	/* What it is compared with, or NULL; of the kind that is shown. */
 	struct heap *baseline;
+	const struct notes *baseline_notes; /* about what it came in; NULL: none */
 	struct loli *baseline_profile;
 };
 
